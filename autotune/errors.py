@@ -19,7 +19,8 @@ The numbers are the command line's exit codes; 1 is an unexpected failure.
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class AutotuneError(Exception):
@@ -91,6 +92,16 @@ class UnknownName(UsageError):
 def cause(problem: Exception) -> str:
     """What ``problem`` says; with its type where it is none of autotune's own, whose text says everything."""
     return str(problem) if isinstance(problem, AutotuneError) else f"{type(problem).__name__}: {problem}"
+
+
+@contextmanager
+def explained(error: type[AutotuneError], what: str, advice: str = "") -> Iterator[None]:
+    """Raise ``error`` for an OSError of the block: ``what`` did not succeed (``cannot read x:``), why, and the
+    ``advice``."""
+    try:
+        yield
+    except OSError as problem:
+        raise error(f"{what} {problem.strerror or problem}{advice}") from None
 
 
 def suggestion(name: str, allowed: Iterable[str]) -> str:

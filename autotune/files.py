@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autotune.errors import StoreError
+from autotune.errors import StoreError, explained
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,15 +123,10 @@ def own_policies() -> Path:
 
 def writable(folder: Path) -> None:
     """Raise StoreError unless files can be made in ``folder`` (made when it is not there)."""
-    try:
+    advice = "; name another folder (--out for results, --policies for policy files)"
+    with explained(StoreError, f"cannot write to {folder}:", advice):
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as problem:
-        raise StoreError(
-            f"cannot write to {folder}: {problem.strerror or problem}; name another folder (--out for results, "
-            "--policies for policy files)"
-        ) from None
+        tempfile.TemporaryFile(dir=folder).close()
 
 
 # A line feed survives CSV inside quotes. Other control characters do not (a lone carriage return ends a row

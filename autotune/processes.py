@@ -37,24 +37,8 @@ from typing import Any
 from autotune.errors import AutotuneError, StoreError
 
 __all__ = [
-    "Answer",
-    "Child",
-    "Failure",
-    "Warned",
-    "death",
-    "end_spares",
-    "exchange",
-    "guard",
-    "has_ended",
-    "keep_spares",
-    "own_folder",
-    "process_name",
-    "program",
-    "python",
-    "report_problems",
-    "run_attended",
-    "run_beside",
-    "warn",
+    "Answer", "Child", "Failure", "Warned", "death", "end_spares", "exchange", "guard", "has_ended", "keep_spares",
+    "own_folder", "process_name", "program", "python", "report_problems", "run_attended", "run_beside", "warn",
 ]  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from autotune.api.result import SweepResult
 from autotune.declaration import Family, Inputs, Workload, bind, load_family, load_workload, workloads
 from autotune.device import foreign
 from autotune.engine import OPTIONS, Case, Option, SweepRequest, Watched, open_session, raise_unless_measured
-from autotune.errors import StoreError, UnknownName, UsageError, suggestion
+from autotune.errors import StoreError, UnknownName, UsageError, explained, suggestion
 from autotune.files import replace_file, write_text
 from autotune.measure import KERNEL, Reference
 from autotune.record import Study
@@ -256,11 +256,12 @@ def write_given_workload(
     path = folder / "workloads" / f"{name}.yaml"
     arrays = {array: {"npy": f"{name}/{array}.npy"} for array in inputs.arrays}
     made = Workload(
-        name=name, family=family.name, path=path, arrays=arrays, scalars=scalars, options=inputs.options, cold=cold
+        name=name, family=family.name, path=path, arrays=arrays, scalars=scalars, options=inputs.options, cold=cold,
+        doc="arrays passed by a program",
     )  # fmt: skip
     if not path.is_file():
         _write(path, inputs, arrays)
-        write_text(path, _text(made))
+        write_text(path, yaml.safe_dump(made.content, sort_keys=False))
     return made
 
 
@@ -272,22 +273,11 @@ def _sizes(family: Family, inputs: Inputs) -> str:
 
 
 def _write(path: Path, inputs: Inputs, arrays: Mapping[str, Mapping[str, str]]) -> None:
-    try:
+    with explained(
+        StoreError, f"cannot write the inputs to {path.parent}:", "; name another folder with out="
+    ):
         for name, array in inputs.arrays.items():
             file = path.parent / arrays[name]["npy"]
             file.parent.mkdir(parents=True, exist_ok=True)
             with replace_file(file) as temporary, temporary.open("wb") as opened:
                 np.save(opened, array, allow_pickle=False)
-    except OSError as problem:
-        raise StoreError(
-            f"cannot write the inputs to {path.parent}: {problem.strerror or problem}; name another folder with out="
-        ) from None
-
-
-def _text(made: Workload) -> str:
-    content: dict[str, Any] = {
-        "schema": 1, "workload": made.name, "family": made.family, "doc": "arrays passed by a program",
-        "arrays": dict(made.arrays), "scalars": dict(made.scalars), "options": dict(made.options),
-        "cache": "cold" if made.cold else "warm",
-    }  # fmt: skip
-    return yaml.safe_dump({key: value for key, value in content.items() if value}, sort_keys=False)

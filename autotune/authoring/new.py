@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from autotune.declaration import families, yamlfile
-from autotune.errors import StoreError, UsageError
+from autotune.errors import StoreError, UsageError, explained
 
 PLACEHOLDER = "new_family"
 TEMPLATE = Path(__file__).resolve().parent / PLACEHOLDER
@@ -28,7 +28,7 @@ def new_family(name: str, parent: Path) -> tuple[Path, list[Path]]:
             f"{folder} already exists, and nothing is overwritten: choose another name, or --out DIR"
         )
     made = []
-    try:
+    with explained(StoreError, f"cannot write {folder}:", "; name another folder with --out DIR"):
         for source in sorted(path for path in TEMPLATE.rglob("*") if path.suffix in _FILES):
             path = folder / rename(source.relative_to(TEMPLATE).as_posix(), name)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,10 +39,6 @@ def new_family(name: str, parent: Path) -> tuple[Path, list[Path]]:
                 )
             path.write_text(text, encoding="utf-8")
             made.append(path)
-    except OSError as problem:
-        raise StoreError(
-            f"cannot write {folder}: {problem.strerror or problem}; name another folder with --out DIR"
-        ) from None
     return folder, made
 
 

@@ -215,26 +215,19 @@ def _retime(
 @options.sweep_options("workloads", "data", "trial_seconds")
 @options.option(
     "--measure",
-    is_flag=True,
     help="Also time each winner, its control and its runner-up; fail if a recorded claim does not hold.",
 )
 @options.option(
-    "--tolerance",
-    default=0.1,
-    type=click.FloatRange(min=0),
-    metavar="T",
-    help="Allowed relative increase of a time: 0.1 is 10 %.",
+    "--tolerance T", default=0.1, least=0, help="Allowed relative increase of a time: 0.1 is 10 %."
 )
 @options.option(
-    "--family",
+    "--family DIR",
     multiple=True,
-    metavar="DIR",
     help="Folder of a family that does not ship with autotune; repeat for more.",
 )
-@options.option("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="Device that measures.")
+@options.option("--device auto|cpu|cuda|cuda:N", default="auto", help="Device that measures.")
 @options.option(
     "--ranks",
-    is_flag=True,
     help="This is a rank of mpiexec, srun or torchrun: do all have the same files, code and choices?",
 )
 @options.policies_option

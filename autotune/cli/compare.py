@@ -22,13 +22,12 @@ SHOWN = 10  # of what moved most
 @click.argument("a", metavar="A", help="Record or policy file (.yaml) before the change.")
 @click.argument("b", metavar="B", help="The same after the change, or of another device.")
 @options.option(
-    "--threshold",
+    "--threshold PERCENT",
     default=5.0,
-    type=click.FloatRange(min=0),
-    metavar="PERCENT",
+    least=0,
     help="A winner that is slower by more than this is a regression.",
 )
-@options.option("--every", is_flag=True, help="Count any configuration that became slower as a regression.")
+@options.option("--every", help="Count any configuration that became slower as a regression.")
 @options.place("Also write every row to this file.", "FILE.csv")
 @options.markdown_option("tables")
 def compare_command(

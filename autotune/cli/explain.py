@@ -38,16 +38,12 @@ _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
 @options.family_argument
 @options.make_workload_option("Workload to take the input from; default: the family's own.")
 @options.option(
-    "--device",
+    "--device auto|cpu|cuda|cuda:N|NAME",
     default="auto",
-    metavar="auto|cpu|cuda|cuda:N|NAME",
     help="Device that would run it; a policy file's name, such as nvidia-h200, stands for an absent device.",
 )
 @options.option(
-    "--size",
-    multiple=True,
-    metavar="EXTENT=N",
-    help="Use this size in place of the workload's; repeat for more.",
+    "--size EXTENT=N", multiple=True, help="Use this size in place of the workload's; repeat for more."
 )
 @options.make_sweep_option("objective")
 @options.policies_option
@@ -85,10 +81,7 @@ def _resize(family: Family, inputs: Inputs, given: Mapping[str, float]) -> Input
         whole[name] = size
     if not whole:
         return inputs
-    sizes, scalars = {**inputs.sizes, **whole}, dict(inputs.scalars)
-    for name, value in family.extents.items():
-        if value is not None:
-            sizes[name] = value.integer({**inputs.options, **scalars, **sizes})
+    sizes, scalars = inputs.compute_sizes(family, whole), dict(inputs.scalars)
     for name, scalar in family.scalars.items():
         if scalar.value is not None:
             scalars[name] = scalar.value.evaluate({**sizes, **inputs.options, **scalars})

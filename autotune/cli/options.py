@@ -84,12 +84,22 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 # -- options
 
 
-def option(*words: str, default: Any = None, **more: Any) -> Decorator:
-    """An option whose default is shown where it says something. One that is given again for more is ``multiple``."""
-    if more.get("is_flag"):
-        default = False
+FOLDER = click.Path(path_type=Path)  # or a file
+_RANGES: Mapping[type, Any] = {int: click.IntRange, float: click.FloatRange}
+
+
+def option(word: str, *names: str, default: Any = None, least: float | None = None, **more: Any) -> Decorator:
+    """An option as its help shows it: ``--trials N``, or ``--again``, which is a flag. Its default is shown where it
+    says something, and ``least`` is the least number. One that is given again for more is ``multiple``."""
+    word, takes, metavar = word.partition(" ")
+    if takes:
+        more["metavar"] = metavar
+    elif "metavar" not in more:
+        more["is_flag"], default = True, False
+    if least is not None:
+        more["type"] = _RANGES[more.get("type") or type(default)](least)
     shows = default is not None and default is not False and default != ""
-    return click.option(*words, default=default, show_default=shows, **more)
+    return click.option(word, *names, default=default, show_default=shows, **more)
 
 
 def make_sweep_option(name: str) -> Decorator:
@@ -98,19 +108,16 @@ def make_sweep_option(name: str) -> Decorator:
 
     one = OPTIONS[name]
     flags = [f"--{one.word}", one.name, *([f"-{one.letter}"] if one.letter else [])]
-    shown = {"metavar": one.metavar, "help": one.help, "shell_complete": _COMPLETED.get(name)}
+    shown: dict[str, Any] = {"metavar": one.metavar, "help": one.help, "shell_complete": _COMPLETED.get(name)}
     if one.is_many:
         return option(*flags, multiple=True, **shown)
     kind = next(each for each in (bool, int, float, str, Path) if each in (get_args(one.kind) or (one.kind,)))
     if kind is bool:
-        return option(*flags, is_flag=True, help=one.help)
-    type_: Any = FOLDER if kind is Path else kind
-    if one.least is not None:
-        type_ = click.IntRange(int(one.least)) if kind is int else click.FloatRange(one.least)
-    return option(*flags, default=one.default, type=type_, **shown)
+        return option(*flags, help=one.help)
+    type_ = FOLDER if kind is Path else kind
+    return option(*flags, default=one.default, type=type_, least=one.least, **shown)
 
 
-FOLDER = click.Path(path_type=Path)  # or a file
 _COMPLETED = {"workloads": workload_names, "preset": preset_names, "narrowed": policy_values}
 
 
@@ -136,14 +143,12 @@ def sweep_options(*names: str) -> Decorator:
 
 def make_workload_option(about: str) -> Decorator:
     """The option for one workload."""
-    return option(
-        "--workload", "-w", default="", metavar="NAME|PATH", help=about, shell_complete=workload_names
-    )
+    return option("--workload NAME|PATH", "-w", default="", help=about, shell_complete=workload_names)
 
 
 def place(about: str, metavar: str = "DIR", **more: Any) -> Decorator:
     """The option for where files go."""
-    return option("--out", "-o", "out_", type=FOLDER, metavar=metavar, help=about, **more)
+    return option(f"--out {metavar}", "-o", "out_", type=FOLDER, help=about, **more)
 
 
 family_argument = click.argument(
@@ -154,40 +159,30 @@ family_argument = click.argument(
 )
 
 device_option = option(
-    "--device",
+    "--device auto|cpu|cuda|cuda:N",
     default="auto",
-    metavar="auto|cpu|cuda|cuda:N",
     help="Device that runs it; auto is the first GPU, or the cpu if there is none.",
 )
-
 data_option = option(
-    "--data", type=FOLDER, metavar="DIR", help="Folder with the workloads' data files (or AUTOTUNE_DATA)."
+    "--data DIR", type=FOLDER, help="Folder with the workloads' data files (or AUTOTUNE_DATA)."
 )
-
 policies_option = option(
-    "--policies",
-    type=FOLDER,
-    metavar="DIR",
-    help="Folder of policy files; default: AUTOTUNE_POLICIES, or ./policies.",
+    "--policies DIR", type=FOLDER, help="Folder of policy files; default: AUTOTUNE_POLICIES, or ./policies."
 )
 
 
 def markdown_option(what: str) -> Decorator:
     """The option for a file that a CI job shows."""
-    return option(
-        "--markdown",
-        type=FOLDER,
-        metavar="FILE.md",
-        help=f"Append the {what} to this file as Markdown, for a CI job's summary.",
-    )
+    about = f"Append the {what} to this file as Markdown, for a CI job's summary."
+    return option("--markdown FILE.md", type=FOLDER, help=about)
 
 
 def call_options(command: Command) -> Command:
     """The options of a command that runs a kernel once."""
     about = "Output file: .npy, .npz or the family's own format."
-    option("--output", "--out", "-o", type=FOLDER, metavar="FILE", help=about)(command)
+    option("--output FILE", "--out", "-o", type=FOLDER, help=about)(command)
     about = "Input (a file), scalar or option; repeat for more."
-    option("--input", "-i", "given", multiple=True, metavar="NAME=VALUE", help=about)(command)
+    option("--input NAME=VALUE", "-i", "given", multiple=True, help=about)(command)
     return make_workload_option("Take the input from a workload; default without -i: the family's own.")(
         command
     )

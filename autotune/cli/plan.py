@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
 import yaml
 from rich.console import Console
 
@@ -40,31 +39,19 @@ _FEWEST = 6  # sizes, before a promise is made
 
 @options.family_argument
 @options.option(
-    "--over",
+    "--over NAME=LOW..HIGH",
     multiple=True,
     required=True,
-    metavar="NAME=LOW..HIGH",
     help="Number of the workload and its range; repeat for more.",
 )
 @options.sweep_options("device", "preset", "narrowed", "search", "trials", "out", "data", "trial_seconds")
-@options.option(
-    "--regret", default="5%", metavar="5%", help="Largest expected regret that 95 % of the range may have."
-)
-@options.option(
-    "--where", default="", metavar="EXPRESSION", help="Use only sizes for which this expression is true."
-)
+@options.option("--regret 5%", default="5%", help="Largest expected regret that 95 % of the range may have.")
+@options.option("--where EXPRESSION", default="", help="Use only sizes for which this expression is true.")
 @options.make_workload_option(
     "Workload whose numbers the ranges replace; default: the family's first that has them."
 )
-@options.option("--sizes", default=40, type=click.IntRange(min=1), metavar="N", help="Sweep at most N sizes.")
-@options.option(
-    "--time",
-    "seconds",
-    default=1e9,
-    type=click.FloatRange(min=0),
-    metavar="S",
-    help="Start no new size after S seconds.",
-)
+@options.option("--sizes N", default=40, least=1, help="Sweep at most N sizes.")
+@options.option("--time S", "seconds", default=1e9, least=0, help="Start no new size after S seconds.")
 @options.policies_option
 def plan_command(
     family: str,
@@ -199,13 +186,8 @@ def content(family: Family, workload: Workload, point: prediction.Point) -> dict
             given = zip(extents, spec["shape"], strict=True)
             arrays[array]["shape"] = [point.get(extent, size) for extent, size in given]
     own = {n: v for n, v in point.items() if n in workload.parameters}
-    told: dict[str, Any] = {
-        "parameters": {**workload.parameters, **own}, "arrays": arrays, "scalars": dict(workload.scalars),
-        "options": dict(workload.options), "files": {n: dict(f) for n, f in workload.files.items()},
-    }  # fmt: skip
-    cache = "cold" if workload.cold else "warm"
-    head = {"schema": 1, "workload": name, "family": family.name, "cache": cache}
-    return {**head, **{key: value for key, value in told.items() if value}}
+    parameters = {**workload.parameters, **own}
+    return replace(workload, name=name, parameters=parameters, arrays=arrays, doc="").content
 
 
 def run(plan: Plan, out: Console, err: Console) -> None:

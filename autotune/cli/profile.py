@@ -30,25 +30,16 @@ from autotune.record import Store, Study, fastest_first, find_newest, holds_stor
     "configurations", nargs=-1, metavar="[CONFIG…]", help="Presets, or configurations as policy=value,…"
 )
 @options.option(
-    "--top",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Profile the N fastest configurations of the record and its control.",
+    "--top N", type=int, least=1, help="Profile the N fastest configurations of the record and its control."
 )
 @options.make_workload_option("Workload to profile; default: the newest in the record.")
 @options.option(
-    "--record",
-    default="",
-    metavar="DIR|URL",
-    help="Record to read and to add to; default ./autotune-results/FAMILY.",
+    "--record DIR|URL", default="", help="Record to read and to add to; default ./autotune-results/FAMILY."
 )
-@options.option("--device", default="cuda", metavar="cuda|cuda:N", help="GPU to use.")
+@options.option("--device cuda|cuda:N", default="cuda", help="GPU to use.")
 @options.data_option
 @options.option(
-    "--compiler",
-    default="",
-    metavar="nvrtc|nvcc",
-    help="CUDA compiler; default: the one that the sweep used.",
+    "--compiler nvrtc|nvcc", default="", help="CUDA compiler; default: the one that the sweep used."
 )
 def profile_command(
     family: str,
@@ -172,9 +163,9 @@ def print_counters(found: Mapping[str, Mapping[str, Mapping[str, float]]], out: 
 # -- ceilings
 
 
-@options.option("--device", default="cuda", metavar="cuda|cuda:N", help="GPU to use.")
+@options.option("--device cuda|cuda:N", default="cuda", help="GPU to use.")
 @options.place("Write limits.json to this folder, for the report of its record.")
-@options.option("--again", is_flag=True, help="Measure again even if the ceilings are cached.")
+@options.option("--again", help="Measure again even if the ceilings are cached.")
 def limits_command(device: str, out_: Path | None, again: bool) -> None:
     with closing(open_backend(device)) as backend:
         found = device_ceilings(backend, Cache(default_root()), again=again)

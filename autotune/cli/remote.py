@@ -24,7 +24,7 @@ from autotune import files as paths
 from autotune.cli.options import words
 from autotune.declaration import workloads
 from autotune.engine import SweepRequest
-from autotune.errors import DeviceError, Interrupted, StoreError, UsageError
+from autotune.errors import DeviceError, Interrupted, StoreError, UsageError, explained
 from autotune.files import find_bundled, replace_file
 from autotune.processes import exchange, guard, run_attended
 
@@ -165,10 +165,8 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
 
 def _ssh(host: Host, script: str, *words: str, given: bytes = b"") -> "CompletedProcess[bytes]":
     command = host.build_command(script, *words)
-    try:
+    with explained(DeviceError, f"cannot run {command[0]}:", "; --on needs an ssh client"):
         return exchange(command, given)
-    except OSError as problem:
-        raise DeviceError(f"cannot run {command[0]}: {problem.strerror}; --on needs an ssh client") from None
 
 
 # -- what is sent -----------------------------------------------------------------------------------------------

@@ -23,10 +23,7 @@ from autotune.report import write_all, write_trace
 )
 @options.place("Folder for the files; default: DIR itself.")
 @options.option(
-    "--trace",
-    type=options.FOLDER,
-    metavar="FILE",
-    help="Also write the sweep's timeline to FILE, for ui.perfetto.dev.",
+    "--trace FILE", type=options.FOLDER, help="Also write the sweep's timeline to FILE, for ui.perfetto.dev."
 )
 def report_command(records: tuple[str, ...], out_: Path | None, trace: Path | None) -> None:
     report(records, out_, options.out, trace)

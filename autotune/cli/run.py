@@ -21,7 +21,7 @@ from autotune import files as paths
 from autotune.cli import options
 from autotune.declaration import Family, Inputs, bind, load_family, load_workload, prepare, read_npy
 from autotune.dispatch import Choosing, TunedKernel, explain_chain
-from autotune.errors import StoreError, UnknownName, UsageError
+from autotune.errors import StoreError, UnknownName, UsageError, explained
 from autotune.files import write_file
 
 Note = Callable[[str], None]
@@ -94,7 +94,7 @@ class RunRequest:
 @options.device_option
 @options.policies_option
 @options.data_option
-@options.option("--explain", is_flag=True, help="Print why this configuration was chosen.")
+@options.option("--explain", help="Print why this configuration was chosen.")
 def run_command(family: str, device: str, explain: bool, **asked: Any) -> None:
     call = RunRequest(load_family(family, check=False), **asked)
     if "," in device:
@@ -220,15 +220,13 @@ def _read_inputs(family: Family, texts: Mapping[str, str]) -> Inputs:
 
 
 def _check_place(output: Path, given: Mapping[str, str]) -> None:
-    try:
+    with explained(StoreError, f"-o {output}:"):
         if not output.parent.is_dir():
             raise StoreError(f"-o {output}: the folder {output.parent} does not exist")
         # Not is_dir, which in newer Pythons says nothing of a name that is too long.
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(output.stat().st_mode):
                 raise StoreError(f"-o {output} is a folder; name a file in it")
-    except OSError as problem:
-        raise StoreError(f"-o {output}: {problem.strerror}") from None
     for name, text in given.items():
         with suppress(OSError, ValueError):  # what is not there, or no path, cannot be replaced
             if output.samefile(text):

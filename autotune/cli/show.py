@@ -213,7 +213,7 @@ def families_command() -> None:
 
 @options.family_argument
 @options.sweep_options("preset", "narrowed")
-@options.option("--count", is_flag=True, help="Print only their number.")
+@options.option("--count", help="Print only their number.")
 def list_command(family: str, preset: str, narrowed: Mapping[str, Sequence[str]], count: bool) -> None:
     loaded = load_family(family)
     configurations = loaded.space.configurations(preset, narrowed)
@@ -230,20 +230,17 @@ def list_command(family: str, preset: str, narrowed: Mapping[str, Sequence[str]]
     metavar="CONFIG",
     help="Preset with one configuration, or policy=value,… (other policies have their defaults).",
 )
-@options.option("--arch", default="sm_90", metavar="sm_XX", help="Compute capability for the static profile.")
+@options.option("--arch sm_XX", default="sm_90", help="Compute capability for the static profile.")
 @options.make_workload_option("Workload that gives sizes and options; default: the family's own, if needed.")
 @options.option(
-    "--size",
+    "--size NAME=N",
     multiple=True,
-    metavar="NAME=N",
     help="Size or scalar that a block depends on, in place of a workload's; repeat for more.",
 )
 @options.data_option
-@options.option("--header", is_flag=True, help="Print only the family's default.cuh.")
-@options.option("--ptx", is_flag=True, help="Print only the PTX.")
-@options.option(
-    "--sass", is_flag=True, help="Print only the machine code; needs the CUDA toolkit's cuobjdump."
-)
+@options.option("--header", help="Print only the family's default.cuh.")
+@options.option("--ptx", help="Print only the PTX.")
+@options.option("--sass", help="Print only the machine code; needs the CUDA toolkit's cuobjdump.")
 def show_command(
     family: str,
     configuration: str,

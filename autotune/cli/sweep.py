@@ -31,22 +31,13 @@ from autotune.report import show_live
 @options.sweep_options()
 @options.policies_option
 @options.option(
-    "--static",
-    is_flag=True,
-    help="Compile only, and report registers, spills, shared memory and occupancy. Needs no GPU.",
+    "--static", help="Compile only, and report registers, spills, shared memory and occupancy. Needs no GPU."
 )
+@options.option("--arch sm_XX", multiple=True, help="Compute capability for --static; repeat for more.")
+@options.option("--strict", help="Exit with code 11 if a configuration failed, after everything is recorded.")
 @options.option(
-    "--arch", multiple=True, metavar="sm_XX", help="Compute capability for --static; repeat for more."
-)
-@options.option(
-    "--strict",
-    is_flag=True,
-    help="Exit with code 11 if a configuration failed, after everything is recorded.",
-)
-@options.option(
-    "--on",
+    "--on HOST[:PROGRAM]",
     default="",
-    metavar="HOST[:PROGRAM]",
     help="Sweep on a host over ssh, where PROGRAM runs autotune, and copy the results back.",
 )
 def sweep_command(

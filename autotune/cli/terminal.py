@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from autotune.errors import StoreError
+from autotune.errors import StoreError, explained
 from autotune.figures import duration
 from autotune.hardware import Device
 from autotune.measure import KERNEL, find_objective
@@ -165,11 +165,8 @@ def _compare_with_winner(role: str, trial: Trial, decision: Decision) -> str:
 
 def append(path: Path, text: str) -> None:
     """Write ``text`` behind what is in ``path``: a job's summary may hold something already. Raises StoreError."""
-    try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as problem:
-        raise StoreError(f"cannot write {path}: {problem.strerror or problem}") from None
+    with explained(StoreError, f"cannot write {path}:"), path.open("a", encoding="utf-8") as file:
+        file.write(text)
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

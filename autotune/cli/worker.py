@@ -4,7 +4,6 @@ import time
 from functools import partial
 from typing import Any
 
-import click
 from rich.console import Console
 
 from autotune.cli import options
@@ -16,23 +15,12 @@ from autotune.report import show_live
 _LOOK_S = 1.0  # between looks for a sweep
 
 
-@options.option(
-    "--store", required=True, metavar="URL|DIR", help="Record of the sweep, as given to its --store."
-)
+@options.option("--store URL|DIR", required=True, help="Record of the sweep, as given to its --store.")
 @options.sweep_options("device", "data", "processes")
 @options.option(
-    "--family",
-    multiple=True,
-    metavar="DIR",
-    help="Folder of a family on this host whose code may run; repeat for more.",
+    "--family DIR", multiple=True, help="Folder of a family on this host whose code may run; repeat for more."
 )
-@options.option(
-    "--wait",
-    default=300.0,
-    type=click.FloatRange(min=0),
-    metavar="S",
-    help="Wait S seconds for a sweep to start.",
-)
+@options.option("--wait S", default=300.0, least=0, help="Wait S seconds for a sweep to start.")
 def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: Any) -> None:
     """Try what the sweeps in the record ask for on this host's device, one after the other, with the families that ship
     with autotune and those in the folders ``family``. Raises AutotuneError: where there is none for it, the reason."""

@@ -19,7 +19,7 @@ from autotune.declaration.family_folder import Family, read_family
 from autotune.declaration.kernel_text import another_type, blank_comments, list_kernels, signature
 from autotune.declaration.source_files import follow_includes
 from autotune.declaration.source_text import SourceText
-from autotune.errors import FamilyError, StoreError, UsageError
+from autotune.errors import FamilyError, StoreError, UsageError, explained
 from autotune.files import is_shared_cache, others_may_write, replace_file, user_cache
 from autotune.layout import SCALAR_TYPES
 
@@ -116,7 +116,7 @@ class Kernel:
         """The family's files in a folder of the user's own, to go on with by hand. Files that an earlier ``save`` wrote
         there are replaced. Raises StoreError for a folder with other or edited files, or that cannot be written."""
         target = Path(folder)
-        try:
+        with explained(StoreError, f"cannot write {target}:"):
             target.mkdir(parents=True, exist_ok=True)
             if any(target.iterdir()) and not self._is_saved(target):
                 raise StoreError(
@@ -125,8 +125,6 @@ class Kernel:
             for name in self._files:
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(self.folder / name, target / name)
-        except OSError as problem:
-            raise StoreError(f"cannot write {target}: {problem.strerror or problem}") from None
         return target
 
     def _is_saved(self, folder: Path) -> bool:
@@ -397,7 +395,7 @@ def keep_files(family: str, texts: Mapping[str, str]) -> Path:
     if (folder / _MARK).is_file() and _is_as(folder, texts):
         _require_own(folder)
         return folder
-    try:
+    with explained(StoreError, f"cannot write {folder}:", "; AUTOTUNE_CACHE names another folder for it"):
         for place in (folder.parent.parent, folder.parent, folder):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         _require_own(folder)
@@ -407,10 +405,6 @@ def keep_files(family: str, texts: Mapping[str, str]) -> Path:
             with replace_file(path) as temporary:
                 temporary.write_text(text, encoding="utf-8", newline="")
         (folder / _MARK).touch()
-    except OSError as problem:
-        raise StoreError(
-            f"cannot write {folder}: {problem.strerror or problem}; AUTOTUNE_CACHE names another folder for it"
-        ) from None
     return folder
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from autotune.errors import FamilyError
+from autotune.errors import FamilyError, explained
 
 SUFFIXES = frozenset({".cu", ".cuh", ".h"})  # of a folder's files that count whether they are included or not
 EDITORS_HEADER = "default.cuh"  # made by `autotune show … --header`; no compiler reads it (AUTOTUNE_VARIANTS)
@@ -73,10 +73,8 @@ def combine(files: Mapping[str, tuple[Path, str]]) -> str:
 
 def _includes(path: Path) -> list[tuple[str, bool]]:
     """The names that a file includes, and whether in quotes. Raises FamilyError."""
-    try:
+    with explained(FamilyError, f"{path} cannot be read:"):
         content = path.read_bytes()
-    except OSError as problem:
-        raise FamilyError(f"{path} cannot be read: {problem.strerror or problem}") from None
     text = os.fsdecode(content).replace("\r\n", "\n").replace("\\\n", "")
     includes = []
     for directive in _DIRECTIVE.finditer(text):

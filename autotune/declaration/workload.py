@@ -17,7 +17,7 @@ from autotune.declaration.expression import Value
 from autotune.declaration.family_folder import Family
 from autotune.declaration.parse import Scalar
 from autotune.declaration.space import PolicyValue
-from autotune.errors import AutotuneError, FamilyError, UnknownName, UsageError, WorkloadError
+from autotune.errors import AutotuneError, FamilyError, UnknownName, UsageError, WorkloadError, explained
 from autotune.files import find_bundled
 from autotune.layout import canonical, check_links, check_numbers
 
@@ -38,6 +38,17 @@ class Workload:
     files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     cold: bool = True
     doc: str = ""
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What the file says, without what is empty."""
+        told = {
+            "schema": 1, "workload": self.name, "family": self.family, "doc": self.doc,
+            "cache": "cold" if self.cold else "warm", "parameters": dict(self.parameters),
+            "arrays": {name: dict(spec) for name, spec in self.arrays.items()}, "scalars": dict(self.scalars),
+            "options": dict(self.options), "files": {name: dict(file) for name, file in self.files.items()},
+        }  # fmt: skip
+        return {key: value for key, value in told.items() if value}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +106,14 @@ class Inputs:
             digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).view(np.uint8).data)
         return digest.hexdigest()
+
+    def compute_sizes(self, family: Family, sizes: Mapping[str, int]) -> dict[str, int]:
+        """All extents where some have other ``sizes``. Raises FamilyError where one has no value then."""
+        known = {**self.sizes, **sizes}
+        for extent, value in family.extents.items():
+            if value is not None and value.names:
+                known[extent] = value.integer({**self.options, **self.scalars, **known})
+        return known
 
     def names(self, configuration: Mapping[str, PolicyValue]) -> dict[str, Value]:
         """What expressions may read: extents, options, scalars and policies."""
@@ -275,10 +294,8 @@ MalformedNpy = (
 def read_npy(path: Path, place: str) -> NDArray[Any]:
     """Read the array in a .npy file. Raises WorkloadError, naming ``place``, if that is not possible."""
     try:
-        with path.open("rb") as file:
+        with explained(WorkloadError, f"{place}: {path} cannot be read:"), path.open("rb") as file:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-    except OSError as problem:
-        raise WorkloadError(f"{place}: {path} cannot be read: {problem.strerror or problem}") from None
     except MalformedNpy as problem:
         raise WorkloadError(
             f"{place}: {path} is not a .npy array: {str(problem) or type(problem).__name__}"

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from autotune.errors import AutotuneError, suggestion
+from autotune.errors import AutotuneError, explained, suggestion
 from autotune.files import plain_file
 
 __all__ = ["check", "editor_line", "explain", "fault", "nodes", "read", "schema_file", "unknown_keys"]
@@ -51,11 +51,8 @@ class _Loader(_Base):  # type: ignore[misc]
 def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
     """The mapping in the YAML file at ``path``. Raises ``error`` for anything else: missing, unreadable, not
     UTF-8, larger than 4 MiB, malformed (with line and column), nested deeper than 20, not a mapping."""
-    try:
-        with plain_file(path).open("rb") as file:
-            raw = file.read(_LARGEST + 1)
-    except OSError as problem:
-        raise error(f"cannot read {path}: {problem.strerror or problem}") from None
+    with explained(error, f"cannot read {path}:"), plain_file(path).open("rb") as file:
+        raw = file.read(_LARGEST + 1)
     if len(raw) > _LARGEST:
         raise error(
             f"{path} is larger than {_LARGEST} bytes: not a file that autotune wrote; delete it or name another"

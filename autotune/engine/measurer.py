@@ -19,16 +19,7 @@ from numpy.typing import NDArray
 from autotune.compile import Compiled, Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, find_single_presets
 from autotune.device import Backend, ClockWatch, Execution, LaunchError, Resident
-from autotune.engine.messages import (
-    Compared,
-    Job,
-    OddSize,
-    Proved,
-    Retimed,
-    Tried,
-    static_profiles,
-    trial_of,
-)
+from autotune.engine.messages import Compared, Job, OddSize, Proved, Retimed, Tried, static_profiles, trial_of
 from autotune.errors import AutotuneError, LayoutRefusal, cause
 from autotune.measure import (
     AGAIN,

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from autotune.compile import Compiled, CompileFailure, KernelProfile, Toolchain, Variant, profiles
 from autotune.declaration import Configuration, Family, Inputs, Workload
 from autotune.device import LaunchError
-from autotune.engine.shared_inputs import SharedInputs, read_arrays, write_arrays
-from autotune.errors import StoreError
+from autotune.engine.shared_inputs import NO_ROOM, SharedInputs, read_arrays, write_arrays
+from autotune.errors import StoreError, explained
 from autotune.hardware import Device
 from autotune.measure import Figure, Protocol, Samples
 from autotune.record import State, Trial
@@ -198,13 +198,9 @@ def trial_of(
 
 def write_expected(folder: Path, outputs: Mapping[str, NDArray[Any]]) -> None:
     """The expected outputs that a Setting's ``arrays`` has. Raises StoreError when there is no room for them."""
-    try:
+    told = f"cannot write the expected outputs to {folder}, where measuring processes read them:"
+    with explained(StoreError, told, NO_ROOM):
         write_arrays(folder, "expected", outputs)
-    except OSError as problem:
-        raise StoreError(
-            f"cannot write the expected outputs to {folder}, where measuring processes read them: "
-            f"{problem.strerror or problem}; name a folder with room in TMPDIR"
-        ) from None
 
 
 def read_odd_size(setting: Setting, family: Family, size: OddSize) -> tuple[Inputs, dict[str, NDArray[Any]]]:

@@ -231,17 +231,8 @@ def _list_large_sizes(
 
 def _values(family: Family, inputs: Inputs, sizes: Sizes) -> int:
     """How many all arrays have. Raises FamilyError where an extent has no size then."""
-    known = _compute_extents(family, inputs, sizes)
+    known = inputs.compute_sizes(family, sizes)
     return sum(prod(known[extent] for extent in data.shape) for data in family.data.values())
-
-
-def _compute_extents(family: Family, inputs: Inputs, sizes: Sizes) -> Sizes:
-    """All extents where some have other ``sizes``. Raises FamilyError where one has no value then."""
-    known: Sizes = {**inputs.sizes, **sizes}
-    for extent, value in family.extents.items():
-        if value is not None and value.names:
-            known[extent] = value.integer({**inputs.options, **inputs.scalars, **known})
-    return known
 
 
 # -- what is in them ----------------------------------------------------------------------------------------
@@ -258,7 +249,7 @@ def _take_inputs(
     """Arrays of these extents, with other ``options`` and ``scalars``: the end of each array, its last element as often
     as it has to be longer. Raises AutotuneError."""
     now = replace(inputs, options={**inputs.options, **options}, scalars={**inputs.scalars, **scalars})
-    known = _compute_extents(family, now, sizes)
+    known = now.compute_sizes(family, sizes)
     moved = set(sizes)
     for extent, value in family.extents.items():
         if value is not None and (moved & value.names or known[extent] != inputs.sizes[extent]):

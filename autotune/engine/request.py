@@ -117,10 +117,7 @@ class SweepRequest:
         "|".join(SAMPLERS),
     )
     prior: tuple[str, ...] = _option(
-        (),
-        "Begin from times of other devices: a record, or a policy file; again for more.",
-        "RECORD",
-        "from",
+        (), "Begin from times of other devices: a record, or a policy file; again for more.", "RECORD", "from"
     )
     trials: int | None = _shared(None, "Try at most N further configurations.", "N")
     budget: str = _shared(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Family, Inputs, load_family
-from autotune.errors import FamilyError, StoreError
+from autotune.errors import FamilyError, StoreError, explained
 from autotune.layout import Data
 from autotune.processes import own_folder
 
@@ -58,6 +58,9 @@ class SharedInputs:
         )
 
 
+NO_ROOM = "; name a folder with room in TMPDIR"
+
+
 def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> None:
     """``PREFIX-NAME.npy`` for each array: the files that a Setting's ``arrays`` names. Raises OSError."""
     for name, array in arrays.items():
@@ -68,13 +71,9 @@ def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) 
 def share_arrays(arrays: Mapping[str, NDArray[Any]]) -> Iterator[Path]:
     """A folder with the input arrays for as long as the block lasts. Raises StoreError when there is no room for it."""
     with own_folder() as name:
-        try:
+        told = f"cannot write the inputs to {name}, where measuring processes read them:"
+        with explained(StoreError, told, NO_ROOM):
             write_arrays(Path(name), "input", arrays)
-        except OSError as problem:
-            raise StoreError(
-                f"cannot write the inputs to {name}, where measuring processes read them: "
-                f"{problem.strerror or problem}; name a folder with room in TMPDIR"
-            ) from None
         yield Path(name)
 
 
@@ -114,11 +113,11 @@ class SharedArray:
 
     def map_memory(self) -> NDArray[Any]:
         """From a page's begin; it stays mapped as long as it, or a view of it, is there. Raises StoreError."""
-        try:
-            with self.path.open("r+b") as file:
-                memory = mmap.mmap(file.fileno(), max(self.nbytes, 1))
-        except OSError as problem:
-            raise StoreError(f"no memory for {self.nbytes} bytes of results: {problem.strerror}") from None
+        with (
+            explained(StoreError, f"no memory for {self.nbytes} bytes of results:"),
+            self.path.open("r+b") as file,
+        ):
+            memory = mmap.mmap(file.fileno(), max(self.nbytes, 1))
         return np.frombuffer(memory, self.dtype, math.prod(self.shape)).reshape(self.shape)
 
 
@@ -128,10 +127,8 @@ def share_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[Shared
     file = os.memfd_create("autotune-results")
     array = SharedArray(Path(f"/proc/{os.getpid()}/fd/{file}"), shape, dtype)
     try:
-        try:
+        with explained(StoreError, f"no memory for {array.nbytes} bytes of results:"):
             os.ftruncate(file, max(array.nbytes, 1))
-        except OSError as problem:
-            raise StoreError(f"no memory for {array.nbytes} bytes of results: {problem.strerror}") from None
         yield array
     finally:
         os.close(file)

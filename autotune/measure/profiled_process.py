@@ -18,7 +18,7 @@ from autotune import files as paths
 from autotune.compile import Cache, CompileFailure, Geometry, Variant, batch, compile_batch, default_root
 from autotune.declaration import load_family, load_workload, prepare
 from autotune.device import Backend, LaunchError, Module, Resident, open_backend
-from autotune.errors import AutotuneError, DeviceError
+from autotune.errors import AutotuneError, DeviceError, explained
 from autotune.processes import program
 
 
@@ -93,13 +93,12 @@ def run_watched(
         given.write_text(json.dumps(asdict(replace(task, result=str(result)))), encoding="utf-8")
         arguments = command(log, given)
         try:
-            done = program(arguments, seconds=seconds)
+            with explained(DeviceError, f"cannot start {arguments[0]}:"):
+                done = program(arguments, seconds=seconds)
         except subprocess.TimeoutExpired:
             raise DeviceError(
                 f"{what} did not end within {seconds:.0f} s: take a smaller workload, or fewer configurations"
             ) from None
-        except OSError as problem:
-            raise DeviceError(f"cannot start {arguments[0]}: {problem.strerror or problem}") from None
         printed = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
         answer = WatchedResult(**json.loads(result.read_text(encoding="utf-8"))) if result.is_file() else None
         return WatchedRun(done.returncode, printed, f"{printed}\n{done.stdout}\n{done.stderr}", answer)

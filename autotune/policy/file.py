@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from autotune.declaration import yamlfile
-from autotune.errors import PolicyFileError
+from autotune.errors import PolicyFileError, explained
 from autotune.files import replace_file
 from autotune.hardware import Device
 from autotune.measure import KERNEL, OBJECTIVES, TIME, Figure, find_objective
@@ -190,11 +190,9 @@ def file_name(family: str, device: str) -> Path:
 def read_policy_file(path: Path) -> PolicyFile:
     """Raises PolicyFileError for anything that is not a policy file of a schema known here; NewerSchema for a later
     one."""
-    try:
+    with explained(PolicyFileError, f"cannot read {path}:"):
         if path.exists() and not path.is_file():  # a pipe would be waited for, a device has no end
             raise PolicyFileError(f"{path} is not a file; delete it or name another folder with --policies")
-    except OSError as problem:
-        raise PolicyFileError(f"cannot read {path}: {problem.strerror or problem}") from None
     return parse(yamlfile.read(path, PolicyFileError), path)
 
 
@@ -329,17 +327,14 @@ def lock(path: Path) -> Iterator[Path]:
     locked for long, or cannot be written."""
     import filelock
 
-    try:
+    with explained(PolicyFileError, f"cannot write {path}:", "; name a folder you may write with --policies"):
         path.parent.mkdir(parents=True, exist_ok=True)
         real = Path(os.path.realpath(path))
-        with filelock.FileLock(f"{real}.lock", timeout=_LOCK_SECONDS):
-            yield real
-    except filelock.Timeout:
-        raise PolicyFileError(
-            f"{path} has been locked for {_LOCK_SECONDS} s by another process; run the same command again when that "
-            "one is done (a sweep measures nothing twice)"
-        ) from None
-    except OSError as problem:
-        raise PolicyFileError(
-            f"cannot write {path}: {problem.strerror or problem}; name a folder you may write with --policies"
-        ) from None
+        try:
+            with filelock.FileLock(f"{real}.lock", timeout=_LOCK_SECONDS):
+                yield real
+        except filelock.Timeout:
+            raise PolicyFileError(
+                f"{path} has been locked for {_LOCK_SECONDS} s by another process; run the same command again when "
+                "that one is done (a sweep measures nothing twice)"
+            ) from None

@@ -66,30 +66,24 @@ def call_all(function: str, *arguments: Any) -> list[Any]:
     return results
 
 
+# The driver's names of the limits, CU_DEVICE_ATTRIBUTE_ ahead.
+_LIMITS = {
+    "grid_x": "MAX_GRID_DIM_X", "grid_y": "MAX_GRID_DIM_Y", "grid_z": "MAX_GRID_DIM_Z",
+    "threads_per_block": "MAX_THREADS_PER_BLOCK", "shared_bytes_per_block": "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
+    "constant_bytes": "TOTAL_CONSTANT_MEMORY", "texture_1d_texels": "MAXIMUM_TEXTURE1D_LINEAR_WIDTH",
+    "texture_2d_width": "MAXIMUM_TEXTURE2D_WIDTH", "texture_2d_height": "MAXIMUM_TEXTURE2D_HEIGHT",
+    "texture_pitched_width": "MAXIMUM_TEXTURE2D_LINEAR_WIDTH",
+    "texture_pitched_height": "MAXIMUM_TEXTURE2D_LINEAR_HEIGHT", "texture_pitch_bytes": "TEXTURE_PITCH_ALIGNMENT",
+}  # fmt: skip
+_TEXTURE_3D = ("MAXIMUM_TEXTURE3D_WIDTH", "MAXIMUM_TEXTURE3D_HEIGHT", "MAXIMUM_TEXTURE3D_DEPTH")
+
+
 def describe_device(driver: Any, handle: Any, ordinal: int) -> Device:
     """``driver`` is pycuda.driver, ``handle`` one of its devices."""
     attribute, get = driver.device_attribute, handle.get_attribute
     major, minor = handle.compute_capability()
-    limits = Limits(
-        grid_x=get(attribute.MAX_GRID_DIM_X),
-        grid_y=get(attribute.MAX_GRID_DIM_Y),
-        grid_z=get(attribute.MAX_GRID_DIM_Z),
-        threads_per_block=get(attribute.MAX_THREADS_PER_BLOCK),
-        shared_bytes_per_block=get(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
-        constant_bytes=get(attribute.TOTAL_CONSTANT_MEMORY),
-        texture_1d_texels=get(attribute.MAXIMUM_TEXTURE1D_LINEAR_WIDTH),
-        texture_2d_width=get(attribute.MAXIMUM_TEXTURE2D_WIDTH),
-        texture_2d_height=get(attribute.MAXIMUM_TEXTURE2D_HEIGHT),
-        texture_pitched_width=get(attribute.MAXIMUM_TEXTURE2D_LINEAR_WIDTH),
-        texture_pitched_height=get(attribute.MAXIMUM_TEXTURE2D_LINEAR_HEIGHT),
-        texture_pitch_bytes=get(attribute.TEXTURE_PITCH_ALIGNMENT),
-        texture_3d=(
-            get(attribute.MAXIMUM_TEXTURE3D_WIDTH),
-            get(attribute.MAXIMUM_TEXTURE3D_HEIGHT),
-            get(attribute.MAXIMUM_TEXTURE3D_DEPTH),
-        ),
-        memory_bytes=handle.total_memory(),
-    )
+    limits: dict[str, Any] = {name: get(getattr(attribute, of)) for name, of in _LIMITS.items()}
+    limits["texture_3d"] = tuple(get(getattr(attribute, of)) for of in _TEXTURE_3D)
     return Device(
         kind="cuda",
         name=handle.name(),
@@ -97,7 +91,7 @@ def describe_device(driver: Any, handle: Any, ordinal: int) -> Device:
         ordinal=ordinal,
         multiprocessors=get(attribute.MULTIPROCESSOR_COUNT),
         driver=driver_version(driver.get_driver_version()),
-        limits=limits,
+        limits=Limits(**limits, memory_bytes=handle.total_memory()),
     )
 
 
