@@ -35,7 +35,7 @@ SMALL = {
     "coulomb_accuracy": "--device cpu --workload 1a63-slice --out {out} simple",
     "coulomb_cpu": "--workload 1a63-slice --out {out} simple",
     "coulomb_ions": "--device cpu --workload 1a63-ions --out {out} "
-    "update=lazy,launch=persistent,tile_records=soa,tile=6",
+    "update=lazy,tile=4,near=3,block_size=128,launch=persistent",
     "coulomb_map": "--device cpu --workload 1a63-map --points 20 --out {out} "
     "method=expansions,cell=8,order=8,separation=30",
     "coulomb_map_peers": "--device cpu --workload 1a63-map --strides 2 4 --points 20 --rounds 1 --peers jzfmm "
