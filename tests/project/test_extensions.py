@@ -72,7 +72,9 @@ def removals() -> list[list[str]]:
     names = sorted(EXTENSIONS, key=lambda name: name not in related)
     places = ((low, high) for high in range(1, len(names)) for low in range(high))
     both = dict(zip(names, places, strict=False))
-    sets = [{name for name in names if place in both[name]} for place in range(max(map(max, both.values())) + 1)]
+    sets = [
+        {name for name in names if place in both[name]} for place in range(max(map(max, both.values())) + 1)
+    ]
     return [sorted(gone | {o for o, needed in STANDS_ON.items() if needed & gone}) for gone in sets]
 
 
