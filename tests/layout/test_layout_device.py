@@ -201,7 +201,7 @@ def _source() -> str:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    loaded = shim_library(_source(), tmp_path_factory.mktemp("device"), "-O1")
+    loaded = shim_library(_source(), tmp_path_factory.mktemp("device"), "-O0")
     loaded.window.restype = ctypes.POINTER(ctypes.c_ubyte)
     loaded.misused.restype = ctypes.c_bool
     return loaded

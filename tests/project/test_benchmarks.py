@@ -37,12 +37,10 @@ SMALL = {
     "coulomb_accuracy": "--device cpu --workload 1a63-slice --out {out} simple",
     "coulomb_cpu": "--workload 1a63-slice --out {out} simple",
     "coulomb_ions": "--device cpu --workload 1a63-ions --out {out} "
-    "update=lazy,launch=persistent,tile_records=soa,tile=6",
-    "coulomb_map": "--device cpu --workload 1a63-map --points 20 --out {out} "
-    "method=expansions,cell=8,order=8,separation=30",
+    "update=lazy,tile=4,near=3,block_size=128,launch=persistent",
+    "coulomb_map": "--device cpu --workload 1a63-map --points 20 --out {out} control",
     "coulomb_map_peers": "--device cpu --workload 1a63-map --strides 2 4 --points 20 --rounds 1 --peers jzfmm "
-    "--out {out} --configuration method=expansions,cell=8,order=8,separation=30 "
-    "accuracy=1e-2,cell=8,order=8,separation=18",
+    "--out {out} --configuration control accuracy=1e-2,cell=8,order=8,separation=18",
     "coulomb_peers": "--device cpu --workload 1a63-slice --rounds 1 --out {out}",
     "cyclospectrum_charts": "--device cpu --sizes 5 16 --samples 1 --out {out}",
     "cyclospectrum_exact": "--device cpu --set generation=prefix --set vector_width=1 --set outputs_per_thread=1 "
@@ -114,7 +112,7 @@ CHECKED = {
     "quadrants_run": "--workload ragged --set memory=global --cache {tmp}",
     "kernel_tuner_run": "nvcuda --workload ragged --set memory=global --out {out} --cache {tmp}",
     "layout_costs": "",
-    "programs": "--workload small",
+    "programs": "md pic --workload small",  # tests of examples load them all
     "reaction_diffusion_experiment": "times --grid 16",
     "reaction_diffusion_peers": "--peers numpy,cupy,torch",
     "reaction_diffusion_stencils": "--programs {tmp}",
