@@ -529,8 +529,8 @@ def tables() -> dict[str, str]:
         "| kernel | of | configurations | autotune, s | Triton, s | autotune's winner, ms | Triton's winner, ms |",
         "|---|---|---|---|---|---|---|",
     ]
-    for row in read_frame(RESULTS / "triton-public-h200.csv").fillna({"note": ""}).to_dict("records"):
-        if "is not tuned" in row["note"]:
+    for row in read_frame(RESULTS / "triton-public-h200.csv").to_dict("records"):
+        if "is not tuned" in str(row["note"]):
             continue  # its first configuration ran; the page says why
         made.append(
             f"| {row['kernel']} | {row['repository']} | {row['configurations']} | {row['autotune_s']:.1f} "
