@@ -393,7 +393,7 @@ def _map_rows() -> list[list[float]]:
 
 
 def equal_errors(frame: pd.DataFrame) -> list[list[float]]:
-    """Of the fastest map with no larger measured error than a mesh: ms and error, the mesh's, and the ratio of times; by
+    """Of the fastest map with no larger measured error than a mesh: ms and error, the mesh's, and the ratio; by
     the meshes' times."""
     ours, found = maps(frame, program="autotune"), []
     for mesh in maps(frame, program="mesh").sort_values("ms").to_dict("records"):
@@ -405,9 +405,7 @@ def equal_errors(frame: pd.DataFrame) -> list[list[float]]:
 
 def bounded_map() -> Any:
     """The map beside those meshes by the configuration of the entry ``million-bounds``."""
-    made = table("coulomb_map-h200-equal-errors.csv").assign(
-        configuration=lambda frame: frame["settings"]
-    )
+    made = table("coulomb_map-h200-equal-errors.csv").assign(configuration=lambda frame: frame["settings"])
     chosen = entries("coulomb_map")["million-bounds"]["configuration"]
     names = ("method", "cell", "order", "separation", "tile", "expand_blocks", "point_blocks")
     return one(having(rows(made, program="autotune"), *(f"{name}={chosen[name]}" for name in names)))
