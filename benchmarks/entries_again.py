@@ -396,7 +396,8 @@ class Tree:
 
     def __init__(self, name: str, root: Path, folder: Path, threads: int, end: float):
         self.name, self.end = name, end
-        environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+        paths = os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
         self.process = subprocess.Popen(
             [sys.executable, __file__, "--serve", str(folder), "--threads", str(threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=root,

@@ -7,12 +7,14 @@ benchmarks/README.md does not name. Nothing here judges a time.
 import argparse
 import ast
 import importlib
+import os
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import entries_again
 import pytest
 import result_files
 import selection_record
@@ -206,6 +208,15 @@ def imports(path: Path) -> set[str]:
     return {name for name in froms if name} | {
         alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
     }
+
+
+def test_a_tree_comes_before_the_callers_own_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(entries_again.subprocess, "Popen", lambda _words, **named: given.update(named))
+    for before, after in (("wheels", [str(tmp_path), "wheels"]), ("", [str(tmp_path)])):
+        monkeypatch.setenv("PYTHONPATH", before)
+        entries_again.Tree("now", tmp_path, tmp_path, 1, 0.0)
+        assert given["env"]["PYTHONPATH"].split(os.pathsep) == after
 
 
 def test_no_script_is_left_out() -> None:
