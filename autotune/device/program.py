@@ -22,6 +22,10 @@ class Room(Closing):
     """Memory on a device. ``address`` is where it begins, ``nbytes`` how much there is; ``content`` may be shorter."""
 
     def __init__(self, backend: Backend, nbytes: int, content: Bytes | None = None) -> None:
+        if content is not None and len(content) > nbytes:
+            raise ValueError(
+                f"a room of {nbytes} bytes for content of {len(content)}: give it as many or more"
+            )
         units = -(-nbytes // _UNIT)
         # Without extents, whose 32 bits would end at 64 GiB: no kernel sees it as an array.
         stored = Stored(content, units * _UNIT, _UNIT, "global", (), (), 0)
@@ -68,7 +72,7 @@ class DeviceProgram:
 
     def room(self, nbytes: int, content: NDArray[Any] | None = None) -> Room:
         """Allocate memory on the device, in bytes, with ``content`` at its beginning if that is given. Raises
-        MemoryError if there is not enough."""
+        MemoryError if there is not enough, ValueError if the content is larger."""
         return Room(self._backend, nbytes, None if content is None else content.reshape(-1).view(np.uint8))
 
     def launch(self, kernel: str, threads: int, *arguments: Room | int | bytes | None) -> None:

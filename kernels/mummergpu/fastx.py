@@ -57,7 +57,7 @@ _MOST_THREADS = 8
 # Of a plain file so much is read at a time, but for its last records.
 _WINDOW_BYTES = 1 << 25
 _LEAST_WINDOW = 1 << 20
-# Of a reference, which nothing else is done beside: fewer threads are started.
+# Of a reference, of which nothing is used before it is whole: threads are started less often.
 _LONG_WINDOW_BYTES = 1 << 27
 # Even one base to a Windows line, with a long header, takes fewer bytes for a read than this allows for.
 _BYTES_PER_BASE = 4

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +32,9 @@ __all__ = [
 
 MAX_READ_LENGTH = 2**16 - 1
 
-# Of the host's memory for a base of a reference while it is read: its parts, and these put together.
-_BYTES_PER_BASE = 2
+# Of the host's memory for a base of a reference while it is read: of plain FASTA, whose bases are put in their place at
+# once; and of any other file, for its parts, and for these put together.
+_PLAIN_BYTES, _OTHER_BYTES = 1, 2
 
 # A part of more records is put in its place without a loop over them.
 _FEW_RECORDS = 1 << 12
@@ -57,15 +59,17 @@ def read_reference(path: Path) -> Reference:
     """
     memory = host_memory()
 
-    def fits(bases: int) -> None:
-        if bases * _BYTES_PER_BASE > memory:
+    def fits(each: int, bases: int) -> None:
+        if bases * each > memory:
             raise WorkloadError(
-                f"{path} has more than {memory // _BYTES_PER_BASE:,} bases, and to read one takes {_BYTES_PER_BASE} "
-                f"bytes of this host's {memory / 1e9:.1f} GB. Split it, or take a host with more memory."
+                f"{path} has more than {memory // each:,} bases, and to read one takes {each} byte{'s' * (each > 1)} "
+                f"of this host's {memory / 1e9:.1f} GB. Split it, or take a host with more memory."
             )
 
     try:
-        whole = plain_fasta(path, fits) or _separated(list(_bounded(path, fits)))
+        whole = plain_fasta(path, partial(fits, _PLAIN_BYTES))
+        if whole is None:
+            whole = _separated(list(_bounded(path, partial(fits, _OTHER_BYTES))))
     except MemoryError:
         raise WorkloadError(
             f"{path} does not fit into this host's memory; a few MB of gzip or xz can hold gigabytes. Give a smaller "

@@ -77,6 +77,14 @@ def test_more_than_there_is(source: Path, monkeypatch: pytest.MonkeyPatch) -> No
         made.room(64)
 
 
+def test_content_may_be_shorter_than_its_room_but_not_longer(source: Path) -> None:
+    made, content = program(source), np.arange(3, dtype=np.uint32)
+    with made.room(40, content) as room:
+        assert room.nbytes == 40 and room.fetch(np.uint32, 3).tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="a room of 11 bytes for content of 12: give it as many or more"):
+        made.room(11, content)
+
+
 def test_memory_beyond_what_an_array_can_have(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = program(source)
 

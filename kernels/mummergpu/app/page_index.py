@@ -75,7 +75,7 @@ def index_of(
 def index_compiler(
     kernel: TunedKernel, characters: int, min_match_length: int, configuration: Mapping[str, Any]
 ) -> Callable[[], object]:
-    """What compiles all that makes the index of so many characters on a GPU, ahead of ``index_of``."""
+    """What compiles all that makes an index of ``characters`` on a GPU, ahead of ``index_of``."""
     return partial(index_program, kernel, wanted_for(configuration, _letters(characters, min_match_length)))
 
 

@@ -117,6 +117,7 @@ def run(
 
         def give_back(search: Search) -> None:
             search.close()
+            compilers.shutdown()  # who still compiles needs the device
             kernel.close()
 
         def searched(search: Search) -> None:
@@ -139,11 +140,14 @@ def _compile_ahead(request: Request, kernel: TunedKernel) -> None:
         block = min(queries.letters, request.block)
         reads = queries.records * block // max(1, queries.letters)
         at_once = _at_once(block, reads, _MANY_BASES)
-        compile_ahead(kernel, reference.letters + reference.records, request.min_match_length, *at_once)
+        characters = reference.letters + reference.records
+        if request.page:
+            characters = min(characters, request.page + request.max_read_length + 1)
+        compile_ahead(kernel, characters, request.min_match_length, *at_once)
 
 
 def _at_once(bases: int, reads: int, most: int) -> tuple[int, int]:
-    """Bases and reads that are searched at once, of a block that has so many."""
+    """How many bases and reads of a block are searched at once; ``most`` is in bases."""
     few = min(bases, most)
     return few, int(_SPARE * (reads * few // max(1, bases))) + 1
 

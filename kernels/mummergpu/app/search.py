@@ -248,8 +248,8 @@ def _inputs(
 def compile_ahead(
     kernel: TunedKernel, characters: int, min_match_length: int, bases: int, reads: int
 ) -> None:
-    """Compile what is chosen for a page of about so many ``characters`` and reads of so many ``bases``; another choice
-    waits until that is done."""
+    """Compile what is chosen for a page of about ``characters`` and for reads of about ``bases``; another choice waits
+    until that is done."""
     text = np.broadcast_to(np.uint8(OTHER), characters)  # takes no memory, and nothing looks at it
     nothing, room = index_of(kernel, text, min_match_length, None), _Room.of(bases, reads).arrays()
     inputs = _inputs(kernel, nothing.arrays, room, min_match_length)

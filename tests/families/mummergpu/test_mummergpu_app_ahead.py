@@ -3,6 +3,7 @@
 import gzip
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -106,7 +107,60 @@ def test_compilers_run_while_the_block_does(monkeypatch: pytest.MonkeyPatch) -> 
             raise WorkloadError("of the block")  # is what matters
 
 
+@pytest.mark.parametrize(("page", "characters"), [("none", 1011), ("200", 251), ("5000", 1011)])
+def test_what_is_compiled_ahead_is_for_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str, characters: int
+) -> None:
+    (tmp_path / "reference").write_text(fasta([("one", "ACGT" * 250)] + [("more", "A")] * 5))
+    (tmp_path / "reads").write_text(fasta([("read", "ACGT" * 10)] * 30))
+    request = alignment.parse({
+        "reference": str(tmp_path / "reference"), "queries": str(tmp_path / "reads"), "min_match_length": "20",
+        "page": page, "max_read_length": "50", "block": "400",
+    })  # fmt: skip
+    compiled: list[Any] = []
+    monkeypatch.setattr(alignment, "compile_ahead", lambda *given: compiled.append(given))
+    alignment._compile_ahead(request, None)
+    assert compiled == [(None, characters, 20, 400, 13)]
+
+
 # ---- the command on a GPU that is the cpu
+
+
+def test_the_device_stays_open_while_something_compiles_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(monkeypatch)
+    (tmp_path / "sequence").write_text(fasta([("one", "ACGTTGCAAC" * 5)]))
+    searched, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+    had_ended: list[bool] = []
+    close_search, close_kernel = search.Searcher.close, TunedKernel.close
+
+    def compile_ahead(*_: Any) -> None:
+        assert go_on.wait(20)
+        ended.set()
+
+    def closed(searcher: Any) -> None:
+        close_search(searcher)
+        searched.set()
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, *arguments: Any, **named: Any) -> None:
+            if searched.is_set():
+                go_on.set()
+            super().shutdown(*arguments, **named)
+
+    def close(kernel: TunedKernel) -> None:
+        had_ended.append(ended.is_set())
+        close_kernel(kernel)
+
+    monkeypatch.setattr(alignment, "compile_ahead", compile_ahead)
+    monkeypatch.setattr(search.Searcher, "close", closed)
+    monkeypatch.setattr(alignment, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(TunedKernel, "close", close)
+    items = ["-i", f"reference={tmp_path / 'sequence'}", "-i", f"queries={tmp_path / 'sequence'}"]
+    command = ["run", "mummergpu", "--device", "cuda", "-o", str(tmp_path / "found"), *items]
+    assert main([*command, "-i", "min_match_length=20"]) == 0
+    assert had_ended and all(had_ended)
 
 
 def test_a_gpu_writes_what_the_cpu_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,6 +123,25 @@ def test_what_is_no_sequence_is_found_in_every_window(tmp_path: Path, window: in
             sequences.read_reference(path)
 
 
+@pytest.mark.parametrize(("is_plain", "memory", "says"), [
+    (True, 14, ""),
+    (True, 11, "more than 11 bases, and to read one takes 1 byte of this host's"),
+    (False, 24, ""),
+    (False, 23, "more than 11 bases, and to read one takes 2 bytes of this host's"),
+])  # fmt: skip
+def test_a_reference_that_memory_has_no_room_for(
+    tmp_path: Path, is_plain: bool, memory: int, says: str
+) -> None:
+    content = b">a\nACGTACGT\n>b\nACGT\n"
+    path = write(tmp_path / "ref", content if is_plain else gzip.compress(content))
+    with patch.object(sequences, "host_memory", lambda: memory):
+        if not says:
+            assert text_of(sequences.read_reference(path).codes) == "ACGTACGT.ACGT."
+            return
+        with pytest.raises(WorkloadError, match=says):
+            sequences.read_reference(path)
+
+
 def test_a_reference_that_becomes_shorter_while_it_is_read(tmp_path: Path) -> None:
     path = write(tmp_path / "ref", b">a\nACGTACGT\n>b\nACGT\n")
     read = fastx.texts.read_at
