@@ -96,8 +96,8 @@ def cause(problem: Exception) -> str:
 
 @contextmanager
 def explained(error: type[AutotuneError], what: str, advice: str = "") -> Iterator[None]:
-    """Raise ``error`` for an OSError of the block: ``what`` did not succeed (``cannot read x:``), why, and the
-    ``advice``."""
+    """Raise ``error`` in place of an OSError of the block. The message is ``what`` failed (``cannot read x:``), the
+    reason and the ``advice``."""
     try:
         yield
     except OSError as problem:

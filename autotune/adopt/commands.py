@@ -10,18 +10,16 @@ from autotune.cli import options
 @click.argument("source", type=options.FOLDER, metavar="FILE.cu", help="CUDA source file with the kernel.")
 @options.place("Folder to create; default ./KERNEL.")
 @options.option(
-    "--kernel", default="", metavar="NAME[<VALUES>]",
+    "--kernel NAME[<VALUES>]", default="",
     help="Kernel to adopt if the file has several; with values for its template parameters.",
 )  # fmt: skip
 @options.option(
-    "--grid", default="", metavar="X[,Y[,Z]]",
+    "--grid X[,Y[,Z]]", default="",
     help="Grid of its launch, as expressions over its scalars: 'ceil_div(n, 16)'.",
 )  # fmt: skip
-@options.option("--block", default="", metavar="X[,Y[,Z]]", help="Block of its launch, in threads.")
-@options.option("--include", "-I", multiple=True, metavar="DIR", help="Folder with headers; repeat for more.")
-@options.option(
-    "--define", "-D", multiple=True, metavar="NAME[=VALUE]", help="Macro to define; repeat for more."
-)
+@options.option("--block X[,Y[,Z]]", default="", help="Block of its launch, in threads.")
+@options.option("--include DIR", "-I", multiple=True, help="Folder with headers; repeat for more.")
+@options.option("--define NAME[=VALUE]", "-D", multiple=True, help="Macro to define; repeat for more.")
 def adopt_command(
     source: Path, out_: Path | None, include: tuple[str, ...], define: tuple[str, ...], **asked: str
 ) -> None:

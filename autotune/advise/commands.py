@@ -23,22 +23,20 @@ if TYPE_CHECKING:
 @options.place(
     "The folder to make: of a file a family with the layouts that help, and advice.json, advice.html."
 )
-@options.option("--json", "is_json", is_flag=True, help="Print JSON with all figures and nothing else.")
-@options.option("--page", type=options.FOLDER, metavar="FILE.html", help="Write a page that is one file.")
+@options.option("--json", "is_json", help="Print JSON with all figures and nothing else.")
+@options.option("--page FILE.html", type=options.FOLDER, help="Write a page that is one file.")
 @options.make_workload_option("Of a family: the input that is traced; default the family's own.")
+@options.option("--size NAME=N", multiple=True, help="Of a file: a size of its arrays; again for more.")
 @options.option(
-    "--size", multiple=True, metavar="NAME=N", help="Of a file: a size of its arrays; again for more."
-)
-@options.option(
-    "--record", type=options.FOLDER, metavar="DIR",
+    "--record DIR", type=options.FOLDER,
     help="Of a family: a sweep's folder. Its winner is traced, too, and its report made again with the layout receipt.",
 )  # fmt: skip
 @options.data_option
-@options.option("--kernel", default="", metavar="NAME[<VALUES>]", help="Of a file: as of `autotune adopt`.")
-@options.option("--grid", default="", metavar="X[,Y[,Z]]", help="As of `autotune adopt`.")
-@options.option("--block", default="", metavar="X[,Y[,Z]]", help="As of `autotune adopt`.")
-@options.option("--include", "-I", multiple=True, metavar="DIR", help="As of `autotune adopt`.")
-@options.option("--define", "-D", multiple=True, metavar="NAME[=VALUE]", help="As of `autotune adopt`.")
+@options.option("--kernel NAME[<VALUES>]", default="", help="Of a file: as of `autotune adopt`.")
+@options.option("--grid X[,Y[,Z]]", default="", help="As of `autotune adopt`.")
+@options.option("--block X[,Y[,Z]]", default="", help="As of `autotune adopt`.")
+@options.option("--include DIR", "-I", multiple=True, help="As of `autotune adopt`.")
+@options.option("--define NAME[=VALUE]", "-D", multiple=True, help="As of `autotune adopt`.")
 def advise_command(
     program: str, out_: Path | None, is_json: bool, page: Path | None, workload: str, size: tuple[str, ...],
     record: Path | None, data: Path | None, include: tuple[str, ...], define: tuple[str, ...],
@@ -85,18 +83,12 @@ def advise_command(
 
 @options.family_argument
 @options.make_workload_option("Workload to explain; default: the newest in the record.")
-@options.option("--of", "of", default="", metavar="CONFIG", help="The faster one; default: the winner.")
-@options.option("--than", default="", metavar="CONFIG", help="The slower one; default: the control.")
-@options.option(
-    "--record", default="", metavar="DIR|URL", help="A sweep's record; default ./autotune-results/FAMILY."
-)
-@options.option(
-    "--device", default="cuda", metavar="cuda|cuda:N", help="GPU that reads counters the record lacks."
-)
-@options.option(
-    "--raw", type=options.FOLDER, metavar="FILE.csv", help="Also keep what Nsight Compute printed."
-)
-@options.option("--json", "is_json", is_flag=True, help="Print JSON with all figures and nothing else.")
+@options.option("--of CONFIG", "of", default="", help="The faster one; default: the winner.")
+@options.option("--than CONFIG", default="", help="The slower one; default: the control.")
+@options.option("--record DIR|URL", default="", help="A sweep's record; default ./autotune-results/FAMILY.")
+@options.option("--device cuda|cuda:N", default="cuda", help="GPU that reads counters the record lacks.")
+@options.option("--raw FILE.csv", type=options.FOLDER, help="Also keep what Nsight Compute printed.")
+@options.option("--json", "is_json", help="Print JSON with all figures and nothing else.")
 @options.data_option
 def why_command(
     family: str, workload: str, of: str, than: str, record: str, device: str, raw: Path | None, is_json: bool,

@@ -32,10 +32,8 @@ def new_command(name: str, out_: Path) -> None:
 
 
 @click.argument("folder", metavar="FOLDER", help="Folder with a family.yaml, or a family's name.")
-@options.option("--strict", is_flag=True, help="Treat warnings as errors.")
-@options.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON array of path, line, severity, rule and message."
-)
+@options.option("--strict", help="Treat warnings as errors.")
+@options.option("--json", "as_json", help="Print one JSON array of path, line, severity, rule and message.")
 def lint_command(folder: str, strict: bool, as_json: bool) -> None:
     """Print a line for each finding, and the count; or the findings as one JSON array and nothing else. Raises
     FamilyError when there are errors, or with ``strict`` any."""

@@ -182,13 +182,9 @@ def _numpy(kind: Kind, memory: Memory) -> Any:  # noqa: ARG001 - one signature f
 
 def _torch(kind: Kind, memory: Memory) -> Any:
     torch = import_module("torch")
-    signed = {
-        "uint16": "int16",
-        "uint32": "int32",
-        "uint64": "int64",
-        "bool": "uint8",
-    }  # which all versions of torch take
-    seen = replace(memory, dtype=np.dtype(signed.get(memory.dtype.name, memory.dtype.name)))
+    # Types that all versions of torch take, of as many bits.
+    plain = {"uint16": "int16", "uint32": "int32", "uint64": "int64", "bool": "uint8"}
+    seen = replace(memory, dtype=np.dtype(plain.get(memory.dtype.name, memory.dtype.name)))
     if memory.ordinal is None:
         made = torch.from_numpy(seen.on_host())
     else:

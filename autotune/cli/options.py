@@ -94,12 +94,14 @@ def option(word: str, *names: str, default: Any = None, least: float | None = No
     word, takes, metavar = word.partition(" ")
     if takes:
         more["metavar"] = metavar
-    elif "metavar" not in more:
+    else:
         more["is_flag"], default = True, False
     if least is not None:
         more["type"] = _RANGES[more.get("type") or type(default)](least)
     shows = default is not None and default is not False and default != ""
-    return click.option(word, *names, default=default, show_default=shows, **more)
+    if default is not None:  # click takes a None that is given for the value of a required option
+        more["default"] = default
+    return click.option(word, *names, show_default=shows, **more)
 
 
 def make_sweep_option(name: str) -> Decorator:
@@ -107,15 +109,15 @@ def make_sweep_option(name: str) -> Decorator:
     from autotune.engine import OPTIONS
 
     one = OPTIONS[name]
-    flags = [f"--{one.word}", one.name, *([f"-{one.letter}"] if one.letter else [])]
-    shown: dict[str, Any] = {"metavar": one.metavar, "help": one.help, "shell_complete": _COMPLETED.get(name)}
+    words = [f"--{one.word} {one.metavar}".strip(), one.name, *([f"-{one.letter}"] if one.letter else [])]
+    shown: dict[str, Any] = {"help": one.help, "shell_complete": _COMPLETED.get(name)}
     if one.is_many:
-        return option(*flags, multiple=True, **shown)
+        return option(*words, multiple=True, **shown)
     kind = next(each for each in (bool, int, float, str, Path) if each in (get_args(one.kind) or (one.kind,)))
     if kind is bool:
-        return option(*flags, help=one.help)
+        return option(*words, help=one.help)
     type_ = FOLDER if kind is Path else kind
-    return option(*flags, default=one.default, type=type_, least=one.least, **shown)
+    return option(*words, default=one.default, type=type_, least=one.least, **shown)
 
 
 _COMPLETED = {"workloads": workload_names, "preset": preset_names, "narrowed": policy_values}

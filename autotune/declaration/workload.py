@@ -307,13 +307,18 @@ def _draw_random(spec: Mapping[str, Any], place: str) -> NDArray[Any]:
     low, high, shape = spec.get("low", 0), spec.get("high", 1), tuple(int(n) for n in spec["shape"])
     match spec["random"]:
         case "integers":
-            if int(high) <= int(low):
-                raise WorkloadError(f"{place}: high ({high}, exclusive) must be above low ({low})")
+            _check_ends(int(low), int(high), place)
             return generator.integers(int(low), int(high), shape)
         case "uniform":
+            _check_ends(low, high, place)
             return generator.uniform(low, high, shape)
         case _:
             return generator.normal(size=shape)
+
+
+def _check_ends(low: float, high: float, place: str) -> None:
+    if high <= low:
+        raise WorkloadError(f"{place}: high ({high}, exclusive) must be above low ({low})")
 
 
 @dataclass(frozen=True)

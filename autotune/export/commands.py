@@ -9,11 +9,11 @@ from autotune.declaration import load_family
 
 @options.family_argument
 @options.option(
-    "--device", required=True, multiple=True, metavar="NAME",
+    "--device NAME", required=True, multiple=True,
     help="Device whose policy file is exported, such as nvidia-h200; repeat for several in one dispatch table.",
 )  # fmt: skip
 @options.option(
-    "--output", "--out", "-o", required=True, type=options.FOLDER, metavar="DIR", help="Folder for the files."
+    "--output DIR", "--out", "-o", required=True, type=options.FOLDER, help="Folder for the files."
 )
 @options.make_workload_option("Workload for the example's input; default: the family's own.")
 @options.make_sweep_option("objective")

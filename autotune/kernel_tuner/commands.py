@@ -15,7 +15,7 @@ _FORMATS = ("kernel-tuner", "t4", "csv")
     "record", metavar="RECORD",
     help="A sweep's --out folder, its --store URL, a results.csv, or another tuner's .json.",
 )  # fmt: skip
-@options.option("--to", default="kernel-tuner", metavar="kernel-tuner|t4|csv", help="Format of the files.")
+@options.option("--to kernel-tuner|t4|csv", default="kernel-tuner", help="Format of the files.")
 @options.place("Folder for the files.")
 def convert_command(record: str, to: str, out_: Path | None) -> None:
     from autotune.kernel_tuner.cache import write_cache
@@ -43,11 +43,11 @@ def convert_command(record: str, to: str, out_: Path | None) -> None:
     help="Kernel Tuner cache files or T4 results.",
 )  # fmt: skip
 @options.place("Table to write.", "FILE.csv", default=Path("results.csv"))
-@options.option("--family", default="", metavar="NAME", help="Family name to use instead of the file's.")
-@options.option("--workload", default="", metavar="NAME", help="Workload name to use instead of the file's.")
-@options.option("--device", default="", metavar="NAME", help="Device name to use instead of the file's.")
+@options.option("--family NAME", default="", help="Family name to use instead of the file's.")
+@options.option("--workload NAME", default="", help="Workload name to use instead of the file's.")
+@options.option("--device NAME", default="", help="Device name to use instead of the file's.")
 @options.option(
-    "--control", default="", metavar="policy=value,…", help="Configuration that all others are compared with."
+    "--control policy=value,…", default="", help="Configuration that all others are compared with."
 )
 def import_command(files: tuple[Path, ...], out_: Path, **named: str) -> None:
     from autotune.files import csv_text, write_file, write_text

@@ -14,7 +14,7 @@ import numpy as np
 
 from autotune import __version__
 from autotune.files import write_text
-from autotune.kernel_tuner.exchange import FAILED, Foreign, entry, reading
+from autotune.kernel_tuner.exchange import FAILED, PHASES, Foreign, entry, reading
 from autotune.record import Provenance, State, Study, describe_study
 
 INVALIDITY: Mapping[State, str] = MappingProxyType(
@@ -139,7 +139,8 @@ def _line(result: Mapping[str, Any], factor: float, is_measured: bool) -> dict[s
     measurements = {str(m["name"]): m for m in result.get("measurements") or ()}
     times = result.get("times") or {}
     line = {name: m["value"] for name, m in measurements.items() if "value" in m and name not in _ASIDE}
-    line |= {key: float(times[name]) * factor for name, key in _PHASES.items() if times.get(name)}
+    phases = {name: key for name, key in _PHASES.items() if PHASES[key] and times.get(name)}
+    line |= {key: float(times[name]) * factor for name, key in phases.items()}
     line["times"] = [float(one) * factor for one in times.get("runtimes") or ()]
     if is_measured and not line["times"]:
         line["time"] = _figure(measurements[(result.get("objectives") or ["time"])[0]], factor)

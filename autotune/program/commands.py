@@ -12,31 +12,20 @@ if TYPE_CHECKING:
     from autotune.program.declared import Given, Program
     from autotune.program.tuning import Tuned
 
-_MANY = click.IntRange(1)
-
 
 @click.argument("folder")
 @options.make_workload_option("Workload of the program, by name or file; default: the program's own.")
+@options.option("--device auto|cpu|cuda|cuda:N", default="auto", help="Device that tunes and runs it.")
 @options.option(
-    "--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="Device that tunes and runs it."
-)
-@options.option(
-    "--explain", is_flag=True,
+    "--explain",
     help="Print what was chosen, which kernels did not get their best layout, and what that costs. Measures nothing.",
 )  # fmt: skip
-@options.option(
-    "--control", is_flag=True, help="Run the program as declared and print its arrays. Tunes nothing."
-)
-@options.option(
-    "--budget", default=96, type=_MANY, metavar="N", help="Number of configurations to sweep for each step."
-)
-@options.option(
-    "--forms", default=12, type=_MANY, metavar="N",
-    help="Number of layouts to time in the loop for each step.",
-)  # fmt: skip
+@options.option("--control", help="Run the program as declared and print its arrays. Tunes nothing.")
+@options.option("--budget N", default=96, least=1, help="Number of configurations to sweep for each step.")
+@options.option("--forms N", default=12, least=1, help="Number of layouts to time in the loop for each step.")
 @options.make_sweep_option("processes")
 @options.option(
-    "--out", "-o", type=options.FOLDER, metavar="DIR",
+    "--out DIR", "-o", type=options.FOLDER,
     help="Folder for record and report; default ./autotune-results/NAME.",
 )  # fmt: skip
 @options.policies_option

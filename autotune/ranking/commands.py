@@ -10,9 +10,7 @@ from autotune.engine import SweepRequest
 @options.family_argument
 @options.sweep_options("preset", "narrowed", "out", "data", "compiler", "processes", "trials", "seed")
 @options.make_workload_option("Workload to trace; default: the family's own.")
-@options.option(
-    "--arch", multiple=True, metavar="sm_XX", help="Compute capability to rank for; repeat for more."
-)
+@options.option("--arch sm_XX", multiple=True, help="Compute capability to rank for; repeat for more.")
 def rank_command(family: str, workload: str, arch: tuple[str, ...], **asked: Any) -> None:
     from autotune.cli import run_static
     from autotune.ranking.printing import rank_for_workload

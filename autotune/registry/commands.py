@@ -8,24 +8,22 @@ from autotune.cli import options
 
 @options.family_argument
 @options.option(
-    "--from", "registry", default="", metavar="DIR|https://…|git+https://…",
+    "--from DIR|https://…|git+https://…", "registry", default="",
     help="The registry (or AUTOTUNE_REGISTRY): a folder, one served over HTTPS, or a git repository.",
 )  # fmt: skip
 @options.option(
-    "--device", default="auto", metavar="auto|cpu|cuda|cuda:N",
+    "--device auto|cpu|cuda|cuda:N", default="auto",
     help="What it is for, and is proved on; auto is the first GPU, else the cpu.",
 )  # fmt: skip
 @options.make_workload_option(
     "What it is proved on, with other sizes made from it; default the family's own."
 )
 @options.option(
-    "--policies", type=options.FOLDER, metavar="DIR",
+    "--policies DIR", type=options.FOLDER,
     help="Where the file goes (or AUTOTUNE_POLICIES; else your own folder, which every program reads).",
 )  # fmt: skip
 @options.data_option
-@options.option(
-    "--replace", is_flag=True, help="Replace a policy file that was measured here, or cannot be read."
-)
+@options.option("--replace", help="Replace a policy file that was measured here, or cannot be read.")
 def pull_command(family: str, **asked: Any) -> None:
     from autotune.registry import pull
 
@@ -33,22 +31,16 @@ def pull_command(family: str, **asked: Any) -> None:
 
 
 @options.family_argument
-@options.option(
-    "--to", "registry", required=True, type=options.FOLDER, metavar="DIR", help="The registry's folder."
-)
-@options.option(
-    "--device", default="", metavar="NAME", help="Whose policy file, as nvidia-h200; default the only one."
-)
+@options.option("--to DIR", "registry", required=True, type=options.FOLDER, help="The registry's folder.")
+@options.option("--device NAME", default="", help="Whose policy file, as nvidia-h200; default the only one.")
 @options.policies_option
-@options.option("--by", default="", metavar="NAME", help="Who publishes it; default git's user.name.")
+@options.option("--by NAME", default="", help="Who publishes it; default git's user.name.")
 @options.option(
-    "--record", default="", metavar="TEXT",
+    "--record TEXT", default="",
     help="Where the record is, or the command that made it; default the command that sweeps the same workloads.",
 )  # fmt: skip
-@options.option("--commit", is_flag=True, help="Commit it in the git working tree that the folder is.")
-@options.option(
-    "--replace", is_flag=True, help="Publish it although what is listed is faster, or has more entries."
-)
+@options.option("--commit", help="Commit it in the git working tree that the folder is.")
+@options.option("--replace", help="Publish it although what is listed is faster, or has more entries.")
 def push_command(family: str, registry: Path, **asked: Any) -> None:
     from autotune.registry import push
 

@@ -137,10 +137,10 @@ class HttpsSource:
 def _opener() -> urllib.request.OpenerDirector:
     """For https, and for nothing else that urllib knows."""
     opener = urllib.request.OpenerDirector()
-    ask = urllib.request
+    request = urllib.request
     for handler in (
-        ask.ProxyHandler(), ask.HTTPSHandler(context=ssl.create_default_context()), ask.HTTPErrorProcessor(),
-        ask.HTTPDefaultErrorHandler(), ask.UnknownHandler(), _Redirections(),
+        request.ProxyHandler(), request.HTTPSHandler(context=ssl.create_default_context()),
+        request.HTTPErrorProcessor(), request.HTTPDefaultErrorHandler(), request.UnknownHandler(), _Redirections(),
     ):  # fmt: skip
         opener.add_handler(handler)
     return opener

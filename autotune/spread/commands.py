@@ -17,19 +17,18 @@ if TYPE_CHECKING:
 @options.family_argument
 @options.call_options
 @options.option(
-    "--device", default="auto", metavar="cuda:N,M|cpu,cpu",
+    "--device cuda:N,M|cpu,cpu", default="auto",
     help="Devices that share the call; with --mpi, the device of this rank.",
 )  # fmt: skip
 @options.policies_option
 @options.data_option
 @options.option(
-    "--allocation", default="automatic", metavar="automatic|contiguous|dynamic",
+    "--allocation automatic|contiguous|dynamic", default="automatic",
     help="How units of work are assigned to devices; automatic balances them by a cost model.",
 )  # fmt: skip
 @options.option(
-    "--mpi", is_flag=True,
-    help="Run as a rank of mpirun or srun: one rank per device, all share the work of the call.",
-)  # fmt: skip
+    "--mpi", help="Run as a rank of mpirun or srun: one rank per device, all share the work of the call."
+)
 def spread_command(family: str, device: str, allocation: str, mpi: bool, **asked: Any) -> None:
     from autotune.cli import RunRequest
 

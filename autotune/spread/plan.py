@@ -164,7 +164,7 @@ def _add_tail(plan: Allocation, units: Units, models: Sequence[Model], piece: fl
     take: what is left then is little, whatever the models were off by."""
     queues = []
     for queue, model in zip(plan.queues, models, strict=True):
-        seconds = [_time(model, chunk, units) for chunk in queue]
+        seconds = [_predict_chunk(model, chunk, units) for chunk in queue]
         left, piece_s, cut = _TAIL * sum(seconds), piece * sum(seconds), deque[Chunk]()
         for chunk, takes in zip(reversed(queue), reversed(seconds), strict=True):
             is_end = left > 0 and takes > 0
@@ -189,15 +189,15 @@ def _balance(units: Units, models: Sequence[Model], batch: int) -> tuple[tuple[C
     queues: list[list[Chunk]] = [[] for _ in models]
     loads = [0.0] * len(models)
     for chunk in _costliest_first(units, batch):
-        ends = [load + _time(model, chunk, units) for load, model in zip(loads, models, strict=True)]
+        ends = [load + _predict_chunk(model, chunk, units) for load, model in zip(loads, models, strict=True)]
         worker = ends.index(min(ends))
         queues[worker].append(chunk)
         loads[worker] = ends[worker]
     return tuple(map(tuple, queues))
 
 
-def _time(model: Model, chunk: Chunk, units: Units) -> float:
-    """Seconds that a chunk should take."""
+def _predict_chunk(model: Model, chunk: Chunk, units: Units) -> float:
+    """Seconds that ``model`` expects of a chunk."""
     return model.seconds(chunk.sum_over(units.costs))
 
 
@@ -211,13 +211,13 @@ def predict(
     """Seconds that each worker should take: its computing, or its copies where they take longer, and the copy of its
     last chunk, which nothing hides."""
     queues = [list(queue) for queue in plan.queues]
-    busy = [sum(_time(models[w], chunk, units) for chunk in queue) for w, queue in enumerate(queues)]
+    busy = [sum(_predict_chunk(models[w], chunk, units) for chunk in queue) for w, queue in enumerate(queues)]
     free = [(seconds, worker) for worker, seconds in enumerate(busy)]
     heapq.heapify(free)
     for chunk in plan.shared:
         seconds, worker = heapq.heappop(free)
         queues[worker].append(chunk)
-        heapq.heappush(free, (seconds + _time(models[worker], chunk, units), worker))
+        heapq.heappush(free, (seconds + _predict_chunk(models[worker], chunk, units), worker))
     for seconds, worker in free:
         busy[worker] = seconds
     nbytes = np.broadcast_to(np.asarray(bytes_per_unit, np.float64), len(units))
@@ -282,7 +282,7 @@ def calibrate(
     measured = timed(chunks)
     costs = units.costs.copy()
     for number, ((first, last), chunk) in enumerate(zip(others, chunks, strict=True)):
-        expected = {worker: _time(models[worker], chunk, units) for worker in measured}
+        expected = {worker: _predict_chunk(models[worker], chunk, units) for worker in measured}
         ratios = [measured[worker][number][0] / max(each, 1e-300) for worker, each in expected.items()]
         costs[first:last] *= float(np.mean(ratios))
     return models, replace(units, costs=costs)

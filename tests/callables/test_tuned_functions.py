@@ -11,7 +11,7 @@ from called_functions import Opened, accumulated, changing, copied, ranked, scal
 
 import autotune
 from autotune.callables import TunedCall
-from autotune.errors import NothingMeasured, UsageError
+from autotune.errors import NothingMeasured, StoreError, UsageError
 from autotune.record import read_record
 
 COUNT = 3000
@@ -143,6 +143,17 @@ def test_what_cannot_be_tuned_is_refused_before_a_process_starts(
     with pytest.raises(UsageError) as refused:
         autotune.tune(scaled, {"chunk": [1]}, inputs, progress=False, **options)
     assert said in str(refused.value)
+
+
+def test_a_cache_that_others_may_write_to_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "cache" / "kernels"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    monkeypatch.setenv("AUTOTUNE_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(StoreError, match=r"kernels can be written by other users.*AUTOTUNE_CACHE_SHARED=1"):
+        tuned(summed, {"parts": [1, 2]}, x=X)
+    monkeypatch.setenv("AUTOTUNE_CACHE_SHARED", "1")
+    assert len(tuned(summed, {"parts": [1, 2]}, x=X).sweep.trials) == 2
 
 
 def test_an_option_that_there_is_not_is_named() -> None:

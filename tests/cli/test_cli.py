@@ -68,6 +68,9 @@ def test_families_and_list_run_nothing(capsys: pytest.CaptureFixture[str]) -> No
         (["run", "allpairs", "-i", "genotypes=/nowhere.npy"], 4, "cannot be read"),
         (["run", "allpairs", "-i", "genotypes"], 2, "write -i name=value"),
         (["run", "allpairs", "-o", "d.txt"], 2, "must end in .npy"),
+        (["worker", "--wait", "0"], 2, "Missing option '--store'"),
+        (["push", "allpairs"], 2, "Missing option '--to'"),
+        (["export", "allpairs", "--device", "nvidia-h200"], 2, "Missing option '--output'"),
     ],
 )  # fmt: skip
 def test_names_and_usage_are_refused_with_what_is_allowed(

@@ -142,6 +142,10 @@ ARRAYS = {"x": x(5, 3), "w": {"random": "uniform", "shape": [3]}}
         ),
         ({"x": {"shape": [5, 3]}}, "array x: give npy: FILE, or random"),
         ({"x": x(5, 3, low=4)}, "array x: high (4, exclusive) must be above low (4)"),
+        (
+            {"w": {"random": "uniform", "shape": [3], "low": 2}},
+            "array w: high (1, exclusive) must be above low (2)",
+        ),
         ({"x": x(5, 3, high=float("inf"))}, "array x: numpy cannot make it: cannot convert float infinity"),
         ({"x": x(5, 3, high=float("nan"))}, "array x: numpy cannot make it: cannot convert float NaN"),
         ({"x": x(5, 3, high=2**70)}, "array x: numpy cannot make it: high is out of bounds"),

@@ -221,7 +221,8 @@ def test_t4_of_another_tuner(tmp_path: Path) -> None:
              "correctness": 1, "objectives": ["t"], "measurements": [{"name": "t", "value": 9}]},
             {"configuration": {"b": 64, "p": 0.5}, "times": {}, "invalidity": "correct", "correctness": 1,
              "objectives": ["t"], "measurements": [{"name": "t", "value": 700, "unit": "us"}]},
-            {"configuration": {"b": 64, "p": 1.5}, "times": {}, "invalidity": "timeout", "correctness": 0},
+            {"configuration": {"b": 64, "p": 1.5}, "times": {"compilation": 0.25, "framework": "unknown"},
+             "invalidity": "timeout", "correctness": 0},
         ],
     }  # fmt: skip
     path = tmp_path / "theirs.json"
@@ -231,7 +232,7 @@ def test_t4_of_another_tuner(tmp_path: Path) -> None:
     assert study.control == Configuration({"b": 64, "p": "0.5"})
     times = [t.measurement.time_ms if t.measurement else math.nan for t in study.trials]
     assert times[:2] == pytest.approx([3.0, 0.7])
-    assert study.trials[2].state == "timed_out"
+    assert study.trials[2].state == "timed_out" and study.trials[2].phases_ms == {"compile": 250.0}
     with pytest.raises(UnknownName, match=r"allowed: 32, 64"):
         import_files([path], control="b=63,p=0.5")
     (part,) = import_files([path], control="b=64")

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from particle_program import PROGRAM, write_families, write_program
 
+from autotune.declaration import make_array
 from autotune.errors import AutotuneError, UsageError, WorkloadError
 from autotune.program import Given, KernelCall, Program, Read, Repeat, Swap, load_given
 from autotune.program.bound import bind_program
@@ -148,6 +149,27 @@ def test_a_workload_may_come_from_python(tmp_path: Path) -> None:
     assert given.arrays["positions"].shape == (5, 3) and given.scalars == {"dt": 0.5, "steps": 2}
     with pytest.raises(AutotuneError, match="unknown workload"):
         load_given(program, "many", tmp_path)
+
+
+@pytest.mark.parametrize("drawn", ["integers", "uniform"])
+def test_a_random_array_needs_high_above_low(drawn: str, tmp_path: Path) -> None:
+    write_program(tmp_path)
+    array = {"random": drawn, "shape": [4, 3], "low": 2}
+    told = {"schema": 1, "workload": "few", "program": "particles", "arrays": {"positions": array}}
+    (tmp_path / "workloads" / "few.yaml").write_text(yaml.safe_dump(told))
+    with pytest.raises(
+        WorkloadError, match=r"array positions: high \(1, exclusive\) must be above low \(2\)"
+    ):
+        load_given(Program.read(tmp_path), "few", tmp_path)
+
+
+def test_a_workload_s_arrays_are_those_of_a_family_s(tmp_path: Path) -> None:
+    write_program(tmp_path)
+    array = {"random": "uniform", "shape": [4, 3], "low": -2.0, "high": 3.0, "seed": 5}
+    told = {"schema": 1, "workload": "few", "program": "particles", "arrays": {"positions": array}}
+    (tmp_path / "workloads" / "few.yaml").write_text(yaml.safe_dump(told))
+    given = load_given(Program.read(tmp_path), "few", tmp_path)
+    np.testing.assert_array_equal(given.arrays["positions"], make_array(array, tmp_path, None, "positions"))
 
 
 def test_a_program_in_python_is_the_one_in_yaml(tmp_path: Path) -> None:
