@@ -255,7 +255,9 @@ def test_what_does_not_follow_is_said_with_numbers() -> None:
     facts.show(one * other <= other * other - other, "products")
     with pytest.raises(Refuted, match="larger: not so for one = "):
         facts.show(one * 2 > other, "larger")
+    assert not facts.follows(other >= 4)
     with facts.supposing(one == 3):
+        assert facts.follows(other >= 4)
         facts.show(other >= 4, "while that is supposed")
     assert not facts.follows(other >= 4)
     assert facts.follows(one // 4 * 4 + one % 4 == one)

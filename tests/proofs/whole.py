@@ -30,6 +30,9 @@ class Facts:
         self._unknown: dict[str, z3.ArithRef] = {}
         self._most: dict[Any, list[Whole]] = {}
         self._quotients: dict[Any, tuple[Whole, Whole]] = {}
+        # By the number that z3 has for the claim, which is kept: another claim would get its number.
+        self._answers: dict[int, tuple[z3.BoolRef, bool]] = {}
+        self._multiples: dict[tuple[Product, int], z3.ArithRef] = {}
         self._products: set[Any] = set()
         self._dividends: list[tuple[Whole, Any, Any]] = []
         self.asked = 0
@@ -58,8 +61,17 @@ class Facts:
         """A product as z3 knows it."""
         return self._unknown[product[0]] if len(product) == 1 else z3.Int("*".join(product))
 
+    def multiple(self, product: Product, factor: int) -> z3.ArithRef:
+        """``factor`` times a product, as z3 knows it; made once."""
+        if (made := self._multiples.get((product, factor))) is None:
+            made = factor * self.term(product) if product else z3.IntVal(factor)
+            self._multiples[product, factor] = made
+        return made
+
     def know(self, fact: Any) -> None:
         self._solver.add(fact)
+        # What follows still does.
+        self._answers = {key: each for key, each in self._answers.items() if each[1]}
 
     def limit(self, number: "Whole", most: "Number") -> None:
         """Know that a number is not larger than ``most``, and use that in products."""
@@ -70,21 +82,26 @@ class Facts:
     def supposing(self, *facts: Any) -> Iterator[None]:
         """Know more for a while. What is learnt and made meanwhile is forgotten with it."""
         most = {key: each[:] for key, each in self._most.items()}
-        before = most, self._quotients.copy(), self._products.copy(), self._dividends[:]
+        before = most, self._quotients.copy(), self._products.copy(), self._dividends[:], self._answers
         self._solver.push()
         for fact in facts:
             self.know(fact)
         try:
             yield
         finally:
-            self._most, self._quotients, self._products, self._dividends = before
+            self._most, self._quotients, self._products, self._dividends, self._answers = before
             self._solver.pop()
 
     # -- questions --------------------------------------------------------------------------------------
 
     def follows(self, claim: Any) -> bool:
         """Whether the claim follows."""
-        return bool(claim) if isinstance(claim, bool) else self._denied(claim)[0] == z3.unsat
+        if isinstance(claim, bool):
+            return claim
+        key = claim.get_id()
+        if key not in self._answers:
+            self._answers[key] = claim, self._denied(claim)[0] == z3.unsat
+        return self._answers[key][1]
 
     def show(self, claim: Any, what: str) -> None:
         """Raise Refuted unless the claim follows."""
@@ -195,7 +212,7 @@ class Whole:
 
     @cached_property
     def term(self) -> Any:
-        parts = [z3.IntVal(k) if not p else k * self.facts.term(p) for p, k in self._sum.items()]
+        parts = [self.facts.multiple(p, k) for p, k in self._sum.items()]
         return z3.Sum(parts) if len(parts) > 1 else parts[0] if parts else z3.IntVal(0)
 
     def times(self, other: "Whole") -> "Whole":

@@ -101,22 +101,21 @@ def opened(browser: Any, reports: dict[str, Path]) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def shared(browser: Any, reports: dict[str, Path]) -> Iterator[Opened]:
-    """One window; each test begins by loading its part of the report in it."""
-    one = Opened(browser, reports["mummergpu"])
+    """One window, which is loaded once: each test has a part of the report that no other changes."""
+    one = Opened(browser, reports["mummergpu"], color_scheme="light")
     yield one
     one.context.close()
     one.quiet()
 
 
 def at(one: Opened, part: str) -> Opened:
-    """Load a part of the report in the window, as if no other test had used it: they run in any order."""
+    """Show a part of the report in the window: tests run in any order."""
     one.page.goto(one.address + part)
-    one.page.reload()
     one.page.locator(part).wait_for(state="visible")
     return one
 
 
-def rows(page: Any, study: str = "study-1") -> list[list[str]]:
+def rows(page: Any, study: str) -> list[list[str]]:
     """What the table of trials shows, without the buttons' column."""
     found: list[list[str]] = page.eval_on_selector_all(
         f"#{study}-trials .trials tbody tr:not(.remark)",
@@ -125,7 +124,7 @@ def rows(page: Any, study: str = "study-1") -> list[list[str]]:
     return found
 
 
-def heads(page: Any, study: str = "study-1") -> list[str]:
+def heads(page: Any, study: str) -> list[str]:
     texts = page.locator(f"#{study}-trials .trials thead th button").all_text_contents()
     return [text.split(" ▲")[0].split(" ▼")[0] for text in texts]
 
@@ -185,8 +184,8 @@ def test_a_page_is_readable(opened: Any, name: str, tmp_path: Path) -> None:
         assert [text for text in texts if text["size"] < 10] == []
 
 
-def test_the_switch_turns_light_to_dark_and_back(opened: Any) -> None:
-    one = opened("mummergpu", color_scheme="light")
+def test_the_switch_turns_light_to_dark_and_back(shared: Opened) -> None:
+    one = at(shared, "#study-3")
     one.draw_all()
     colour = "getComputedStyle(document.body).backgroundColor"
     tick = "getComputedStyle(document.querySelector('article:not([hidden]) .xtick text')).fill"
@@ -238,18 +237,18 @@ def test_two_side_by_side(shared: Opened) -> None:
 
 
 def test_sorting(shared: Opened) -> None:
-    one = at(shared, "#study-1")
-    column = heads(one.page).index("footprint")
-    head = one.page.locator("#study-1-trials .trials thead th", has_text="footprint")
+    one = at(shared, "#study-2")
+    column = heads(one.page, "study-2").index("footprint")
+    head = one.page.locator("#study-2-trials .trials thead th", has_text="footprint")
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
     frame = read_frame(TABLES["mummergpu"])
-    frame = frame[frame["workload"] == "hsill"]
+    frame = frame[frame["workload"] == "ssuis"]
     low, high = (f"{frame['footprint_bytes'].agg(side) / 2**30:.2f} GiB" for side in ("min", "max"))
-    assert {row[column] for row in rows(one.page)} == {low}
+    assert {row[column] for row in rows(one.page, "study-2")} == {low}
     head.locator("button").press("Enter")
     assert head.get_attribute("aria-sort") == "descending"
-    assert rows(one.page)[0][column] == high
+    assert rows(one.page, "study-2")[0][column] == high
 
 
 def test_the_bars_show_the_kernel_that_is_chosen(shared: Opened) -> None:
@@ -290,15 +289,15 @@ def test_tables_and_charts_are_downloaded_whole(shared: Opened) -> None:
 
 
 def test_a_point_leads_to_its_row(shared: Opened) -> None:
-    one = at(shared, "#study-1-choice")
-    chart = one.page.locator("#study-1-chart-front_once")
+    one = at(shared, "#study-4-choice")
+    chart = one.page.locator("#study-4-chart-front_once")
     one.draw_all()  # what is above it may move it until then
     point = chart.locator(".trace path.point").last
     point.hover(force=True)
     assert "block_size=256" in chart.locator(".hovertext").first.text_content()
     point.click(force=True)
-    assert one.page.locator("#study-1-trials [aria-live]").text_content() == "1 to 1 of 1"
-    assert "block_size=" in one.page.locator("#study-1-trials input[type=search]").input_value()
+    assert one.page.locator("#study-4-trials [aria-live]").text_content() == "1 to 1 of 1"
+    assert "block_size=" in one.page.locator("#study-4-trials input[type=search]").input_value()
 
 
 def test_filtering(opened: Any) -> None:
