@@ -133,9 +133,10 @@ class Taught:
     winners: Mapping[str, Configuration] = field(default_factory=dict)
 
     def predict(self, asked: Features, blocks: Mapping[Configuration, int] | None = None) -> list[Predicted]:
-        """Predict the time of each configuration on an input with the features ``asked`` and ``blocks`` blocks, the
-        fastest first; but among those less than 1 % behind it (``record.TIE``) the winner of the nearest entry comes
-        first. Empty if a feature is missing, or is not above 0."""
+        """Predict the time of each configuration on an input with the features ``asked`` and ``blocks`` blocks. Those
+        measured on the nearest entry come before the others, since these were seen farther away only; then the fastest
+        first; but among those less than 1 % behind it (``record.TIE``) the winner of the nearest entry. Empty if a
+        feature is missing, or is not above 0."""
         names = sorted(next(iter(self.features.values()), {}))
         if not names or any(asked.get(name, 0.0) <= 0 for name in names):
             return []
@@ -153,15 +154,17 @@ class Taught:
 
     def _settle(self, found: Sequence[Predicted], asked: Features) -> list[Predicted]:
         ranks: dict[Configuration, int] = {}
-        for rank, entry in enumerate(rank_by_distance(self.features, asked)):
+        nearest_first = rank_by_distance(self.features, asked)
+        for rank, entry in enumerate(nearest_first):
             if entry in self.winners:
                 ranks.setdefault(self.winners[entry], rank)
-        ahead = min((one.ms for one in found), default=0.0) * (1 + TIE)
+        near = next((self.rows[entry] for entry in nearest_first if entry in self.rows), {})
+        ahead = min((one.ms for one in found if one.configuration in near), default=0.0) * (1 + TIE)
 
-        def key(one: Predicted) -> tuple[bool, int, float, str]:
-            is_behind = one.ms > ahead
-            rank = 0 if is_behind else ranks.get(one.configuration, len(self.features))
-            return is_behind, rank, one.ms, one.configuration.id
+        def key(one: Predicted) -> tuple[bool, bool, int, float, str]:
+            is_far, is_behind = one.configuration not in near, one.ms > ahead
+            rank = 0 if is_behind or is_far else ranks.get(one.configuration, len(self.features))
+            return is_far, is_behind, rank, one.ms, one.configuration.id
 
         return sorted(found, key=key)
 

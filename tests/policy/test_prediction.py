@@ -112,6 +112,16 @@ def test_of_those_less_than_one_percent_behind_the_nearest_winner_is_first() -> 
     assert left_out.predict({"n": 5})[0].configuration == A
 
 
+def test_what_the_nearest_entry_measured_comes_before_what_only_farther_ones_did() -> None:
+    """A straight line through far entries promises anything."""
+    rows = {f"n{n}": {A: 1.0 * n, B: 1.1 * n} for n in (1, 2, 4, 8)}
+    rows |= {f"n{n}": {A: 1.0 * n, B: 1.1 * n, C: 0.001 * n**2} for n in (256, 512, 1024)}
+    known = Taught({name: {"n": float(name[1:])} for name in rows}, rows)
+    found = known.predict({"n": 5})
+    assert [one.configuration for one in found] == [A, B, C] and found[2].ms < found[0].ms
+    assert known.predict({"n": 300})[0].configuration == C
+
+
 def test_winners_are_kept_beside_what_suffices() -> None:
     assert add_winners((A,), [B, C, C, A]) == (A, C, B)
     assert add_winners((A,), [B, C, C], most=2) == (A, C)
