@@ -258,15 +258,15 @@ def test_a_reference_beyond_memory_is_a_message(tmp_path: Path, monkeypatch: pyt
 
     path = tmp_path / "r.fa"
     path.write_text(">r\n" + "ACGT" * 10 + "\n")
-    monkeypatch.setattr(sequences, "host_memory", lambda: 2 * 39)
-    with pytest.raises(WorkloadError, match=r"more than 39 bases, and to read one takes 2 bytes .* Split it"):
+    monkeypatch.setattr(sequences, "host_memory", lambda: 39)
+    with pytest.raises(WorkloadError, match=r"more than 39 bases, and to read one takes 1 byte .* Split it"):
         sequences.read_reference(path)
 
     def none(*_: Any) -> None:
         raise MemoryError
 
     monkeypatch.setattr(sequences, "plain_fasta", none)
-    monkeypatch.setattr(sequences, "host_memory", lambda: 2 * 42)
+    monkeypatch.setattr(sequences, "host_memory", lambda: 42)
     with pytest.raises(WorkloadError, match="does not fit into this host's memory"):
         sequences.read_reference(path)
 
