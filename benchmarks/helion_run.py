@@ -20,8 +20,8 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from harness import arguments, check
-from kernel_tuner_run import INDEX, Task, add_task, load_task, task
+from harness import check
+from kernel_tuner_run import INDEX, Task, read_task
 
 
 def compiler_of(work: Task) -> tuple[Callable[[Any], Callable[..., Any]], Any]:
@@ -56,11 +56,7 @@ def compiler_of(work: Task) -> tuple[Callable[[Any], Callable[..., Any]], Any]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = arguments(__doc__, "helion.json")
-    add_task(parser)
-    asked = parser.parse_args(words)
-    family, inputs, configurations = load_task(asked)
-    work = task(family, inputs, configurations, asked.cache)
+    asked, family, inputs, configurations, work = read_task(__doc__, "helion.json", words)
     if asked.check:
         print(f"Helion: {len(work.configurations)} configurations, {len(work.parts)} arguments")
         return check(family, [inputs], configurations, peers=("helion", "torch", "cupy"))

@@ -249,6 +249,17 @@ def load_task(asked: Namespace) -> tuple[Family, Inputs, Sequence[Configuration]
     return family, inputs, drawn(family, asked.drawn) or family.space.configurations(asked.preset, narrowed)
 
 
+def read_task(
+    doc: str | None, out: str, words: Sequence[str] | None
+) -> tuple[Namespace, Family, Inputs, Sequence[Configuration], Task]:
+    """What the command line of a script with that ``doc`` asks for, and the work that it makes."""
+    parser = arguments(doc, out)
+    add_task(parser)
+    asked = parser.parse_args(words)
+    family, inputs, configurations = load_task(asked)
+    return asked, family, inputs, configurations, task(family, inputs, configurations, asked.cache)
+
+
 def main(words: Sequence[str] | None = None) -> int:
     parser = arguments(__doc__, "kernel-tuner.json")
     parser.add_argument("backend", choices=("nvcuda", "cupy"))

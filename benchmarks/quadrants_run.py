@@ -18,9 +18,9 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from harness import arguments, check
+from harness import check
 from helion_run import compiler_of
-from kernel_tuner_run import INDEX, add_task, load_task, task
+from kernel_tuner_run import INDEX, read_task
 
 
 def chosen_of(
@@ -53,11 +53,7 @@ def waiting(name: str, launch: Callable[[Any], Any], wait: Callable[[], None]) -
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = arguments(__doc__, "quadrants.json")
-    add_task(parser)
-    asked = parser.parse_args(words)
-    family, inputs, configurations = load_task(asked)
-    work = task(family, inputs, configurations, asked.cache)
+    asked, family, inputs, configurations, work = read_task(__doc__, "quadrants.json", words)
     if asked.check:
         print(f"Quadrants: {len(work.configurations)} configurations, {len(work.parts)} arguments")
         return check(family, [inputs], configurations, peers=("quadrants", "torch", "cupy"))

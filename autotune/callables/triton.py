@@ -282,7 +282,8 @@ class TritonLaunch:
     def import_libraries(self) -> None:
         """Import Triton's compiler, and hash it, which takes a while, once for all who build. The kernel's module is
         theirs: one that opens the device would leave it closed to the processes forked behind it."""
-        import_module("torch"), import_module("triton.compiler")
+        for module in ("torch", "triton.compiler"):
+            import_module(module)
         _hash_compiler()
 
     def open_libraries(self) -> None:
