@@ -116,55 +116,46 @@ AUTOTUNE_DEVICE void block_owns_bra(const Molecule<Policy>& molecule, const Dige
 // has one. They are those from number first_unit on, of the list that was sent or of a run; where a block has a bra,
 // first_unit is the number of the first block.
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    integrate(typename Policy::shells shells, typename Policy::primitives primitives, typename Policy::pairs pairs,
-              typename Policy::host_table host_table, typename Policy::device_table device_table,
-              typename Policy::quotient quotient, typename Policy::runs runs, typename Policy::unit_list unit_list,
-              typename Policy::component_list component_list, typename Policy::density density,
-              typename Policy::integrals integrals, typename Policy::coulomb coulomb,
-              typename Policy::exchange exchange, typename Policy::coulomb_sum coulomb_sum,
-              typename Policy::exchange_sum exchange_sum, double threshold, unsigned long long units, unsigned each,
-              unsigned first_unit, unsigned first_bra, unsigned first_ket, unsigned kets, unsigned parts,
-              unsigned share) {
-  const Molecule<Policy> molecule{shells, primitives, pairs, host_table, device_table, quotient};
-  const Digest<Policy> digest{density, integrals, coulomb_sum, exchange_sum};
-  const autotune::Run run{first_bra, first_ket, kets};
+__global__ void __launch_bounds__(Policy::block_size) integrate(typename Policy::arguments a) {
+  const Molecule<Policy> molecule{a.shells, a.primitives, a.pairs, a.host_table, a.device_table, a.quotient};
+  const Digest<Policy> digest{a.density, a.integrals, a.coulomb_sum, a.exchange_sum};
+  const autotune::Run run{a.first_bra, a.first_ket, a.kets};
   const unsigned long long thread = 1ull * blockIdx.x * Policy::block_size + threadIdx.x;
-  if (thread == 0) clear_other_output<Policy>(integrals, coulomb, exchange);
+  if (thread == 0) clear_other_output<Policy>(a.integrals, a.coulomb, a.exchange);
   if constexpr (Policy::granularity == Granularity::tile) {
-    const unsigned number = first_unit + blockIdx.x / share * parts + blockIdx.x % share;
-    block_owns_tile<Policy>(molecule, digest, runs, number, threshold);
+    const unsigned number = a.first_unit + blockIdx.x / a.share * a.parts + blockIdx.x % a.share;
+    block_owns_tile<Policy>(molecule, digest, a.runs, number, a.threshold);
   } else if constexpr (Policy::granularity == Granularity::block) {
     // The last rows are the longest, and where pairs are sorted the heaviest: they go first.
-    const unsigned number = first_unit + gridDim.x - 1 - blockIdx.x;
+    const unsigned number = a.first_unit + gridDim.x - 1 - blockIdx.x;
     block_owns_bra<Policy>(molecule, digest, autotune::chunk(run, number, Policy::block_size / Policy::split),
-                           threshold);
+                           a.threshold);
   } else if constexpr (Policy::expansion == Expansion::components) {
-    const bool is_there = thread < units;
-    const Component listed = component_list.load(is_there ? static_cast<unsigned>(thread) : 0);
+    const bool is_there = thread < a.units;
+    const Component listed = a.component_list.load(is_there ? static_cast<unsigned>(thread) : 0);
     const double value = is_there ? component_on_list<Policy>(molecule, listed) : 0;
     const Pair bra{listed.i, listed.j, 0, 0, 0}, ket{listed.k, listed.l, 0, 0, 0};
     add_up<Policy>(digest, bra, ket, is_there ? listed.target : nothing, value);
   } else {
     constexpr bool by_component = Policy::granularity == Granularity::component;
-    const unsigned long long number = by_component ? thread / each : thread;
-    const bool is_there = number < units;
+    const unsigned long long number = by_component ? thread / a.each : thread;
+    const bool is_there = number < a.units;
     if (!by_component && !is_there) return;
     const unsigned long long unit = is_there ? number : 0;
     autotune::Place place;
     if constexpr (Policy::expansion == Expansion::work_units) {
-      const WorkUnit listed = unit_list.load(first_unit + static_cast<unsigned>(unit));
+      const WorkUnit listed = a.unit_list.load(a.first_unit + static_cast<unsigned>(unit));
       place = {listed.bra, listed.ket};
     } else {
-      place = run[first_unit + unit];
+      place = run[a.first_unit + unit];
     }
-    const Pair bra = pairs.load(place.row), ket = pairs.load(place.column);
+    const Pair bra = a.pairs.load(place.row), ket = a.pairs.load(place.column);
     if constexpr (by_component) {
-      const unsigned m = static_cast<unsigned>(thread % each);
-      const double value = is_there ? component_of<Policy>(molecule, bra, ket, m, threshold) : 0;
+      const unsigned m = static_cast<unsigned>(thread % a.each);
+      const double value = is_there ? component_of<Policy>(molecule, bra, ket, m, a.threshold) : 0;
       add_up<Policy>(digest, bra, ket, is_there ? static_cast<unsigned>(unit) : nothing, value);
     } else {
-      thread_owns_unit<Policy>(molecule, digest, bra, ket, threshold);
+      thread_owns_unit<Policy>(molecule, digest, bra, ket, a.threshold);
     }
   }
 }
