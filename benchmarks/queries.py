@@ -481,11 +481,11 @@ HEADLINES = (
     Headline("mummergpu", "hsill (with-transform)", ON_16_CORES, command="hsill"),
     Headline("mummergpu", "", "mummergpu-h200-large-turns.csv", missing="no workload has this size"),
     Headline("coulomb", "mache-half", "coulomb-h200-peers.csv", work=8279 * 189 * 169 * 152),
-    Headline("coulomb_map", "", "coulomb_map-h200-equal-errors.csv", missing="not swept with an accuracy of 0.002"),
+    Headline("coulomb_map", "million-coarse", "coulomb_map-h200-equal-errors.csv"),
     Headline("coulomb_map", "million-bounds", "coulomb_map-h200-equal-errors.csv"),
     Headline("cyclospectrum", "n16384", "cyclospectrum-h200.csv.xz"),
     Headline("eri", "water27-jk", "eri-h200-matrices.csv"),
-    Headline("eri_sp", "water27-jk", "eri-sp-h200-screened.csv", missing="not swept: the entries end at 16 molecules"),
+    Headline("eri_sp", "water27-jk", "eri-sp-h200-screened.csv"),
     Headline("reaction_diffusion", "huge", "reaction_diffusion-h200-an5d.csv", work=240 * 16384**2),
 )  # fmt: skip
 

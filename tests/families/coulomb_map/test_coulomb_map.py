@@ -21,6 +21,9 @@ from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
 from autotune.errors import AutotuneError, WorkloadError
 from autotune.family import family_module
+from autotune.files import find_bundled
+from autotune.policy.file import read_policy_file
+from autotune.policy.selection import Policies, candidates, choose
 
 FAMILY = families.load_family("coulomb_map")
 EXACT: Any = family_module("coulomb_map", "exact")
@@ -130,12 +133,25 @@ def test_small_separations_are_for_loose_accuracies(backend: CpuBackend) -> None
         (("bounds", "points"),),
     )
     atoms = random_atoms(500, -12, 30)
-    strict, loose = (bound(atoms, (33, 18, 17), 0.5, accuracy) for accuracy in (9e-6, LOOSE))
-    reason = variant.explain_exclusion(strict.names(variant.configuration), backend.device.limits)
-    assert "leaves out too much" in str(reason)
+    *strict, loose = (bound(atoms, (33, 18, 17), 0.5, accuracy) for accuracy in (9e-6, 1e-3, LOOSE))
+    for inputs in strict:
+        reason = variant.explain_exclusion(inputs.names(variant.configuration), backend.device.limits)
+        assert "leaves out too much" in str(reason)
     ((_, error, bounds, _),) = checked(backend, compiled(backend, [variant], 1, "-Og"), loose)
     assert bounds.max() > 3 * DIRECT
     assert error.max() > bounds.max() / 1000
+
+
+def test_a_call_that_asks_for_more_does_not_get_what_was_fast_for_less() -> None:
+    """The entry of a loose accuracy has the sizes of such a call, and its cubes would take all atoms one by one."""
+    file = read_policy_file(find_bundled("policies") / "coulomb_map" / "nvidia-h200.yaml")
+    (entry,) = [e for e in file.entries.values() if e.features["accuracy"] > 1e-3]
+    policies = Policies(file.device, file)
+    for accuracy, is_taken in ((2e-3, True), (1e-3, False), (1e-6, False)):
+        inputs = bound(random_atoms(9, 0, 9), (9, 8, 7), 0.37, accuracy)
+        listed = candidates(FAMILY, policies, {**entry.features, "accuracy": accuracy}, {"bounds": "largest"})
+        taken, _ = choose(listed, lambda one, at=inputs: FAMILY.space.explain_exclusion(at.names(one)))
+        assert (dict(taken.configuration or {}) == dict(entry.configuration)) == is_taken, accuracy
 
 
 def test_a_cube_whose_bound_is_above_what_is_asked_takes_all_atoms_one_by_one(
