@@ -4,7 +4,7 @@ inputs.
     python benchmarks/engine_peers.py --out benchmarks/results/engine-peers
 
 Kernel Tuner and ours take as many samples; Helion, with ``--peers nvcuda,helion``, times each for 50 ms, and Quadrants
-(``quadrants``) one call of each, as they do.
+(``quadrants``) one call of each, as they do. A peer that takes longer than ``--seconds`` is left out.
 Each tuner runs in a process of its own, cold: no driver JIT cache, empty caches; all verify every configuration.
 ``wall_s`` is that process from start to end: reading the input, computing the expected output, tuning, reports.
 ``sweep_s`` is the tuning alone: of Kernel Tuner its import and tune_kernel, with every layout of the input and the
@@ -47,7 +47,7 @@ _FIRST = 8  # configurations that tell Kernel Tuner's pace
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What all tuners are given. ``samples`` each; 0: our full protocol."""
+    """What all tuners are given. ``samples`` each; 0: our full protocol. ``limit_s``: of a peer's process; 0: none."""
 
     family: str
     workload: str
@@ -58,6 +58,7 @@ class Asked:
     data: Path | None = None
     drawn: Path | None = None
     race: float = 0.0
+    limit_s: float = 0.0
 
     @property
     def common(self) -> list[str]:
@@ -121,22 +122,28 @@ def cold(folder: Path) -> dict[str, str]:
     }
 
 
-def call(command: Sequence[str], folder: Path, gpu: str = "") -> float:
-    """Wall seconds of a command; its output is kept in the folder. Raises RuntimeError with the end of it."""
+def call(command: Sequence[str], folder: Path, gpu: str = "", limit_s: float = 0) -> float:
+    """Wall seconds of a command, which is ended after ``limit_s``; its output is kept in the folder. Raises
+    RuntimeError with the end of it."""
     began = time.perf_counter()
     with (folder / "output.txt").open("w") as output:
-        status = subprocess.run(
-            command,
-            cwd=folder,
-            env=cold(folder) | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            check=False,
-        ).returncode
+        try:
+            status = subprocess.run(
+                command,
+                cwd=folder,
+                env=cold(folder) | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=limit_s or None,
+                check=False,
+            ).returncode
+            ended = f"exited with {status}" if status else ""
+        except subprocess.TimeoutExpired:
+            ended = f"was ended after {limit_s:g} s"
     wall_s = time.perf_counter() - began
-    if status:
+    if ended:
         text = (folder / "output.txt").read_text(errors="replace")[-3000:]
-        raise RuntimeError(f"{' '.join(command)} exited with {status}:\n{text}")
+        raise RuntimeError(f"{' '.join(command)} {ended}:\n{text}")
     return wall_s
 
 
@@ -144,7 +151,8 @@ def kernel_tuner(asked: Asked, backend: str, folder: Path, gpu: str = "") -> Run
     """Kernel Tuner on one of its backends; its figure is the mean of its samples."""
     out = folder / "kernel-tuner.json"
     command = [sys.executable, str(HERE / "kernel_tuner_run.py"), backend, "--family", asked.family]
-    wall_s = call([*command, *asked.common, "--samples", str(asked.samples), "--out", str(out)], folder, gpu)
+    command += [*asked.common, "--samples", str(asked.samples), "--out", str(out)]
+    wall_s = call(command, folder, gpu, asked.limit_s)
     result = json.loads(out.read_text())
     rows = [row for row in result["rows"] if row["times_ms"]]
     seconds = {
@@ -169,7 +177,7 @@ def one_process(asked: Asked, script: str, name: str, folder: Path) -> Run:
     time but theirs of each."""
     out = folder / f"{script}.json"
     command = [sys.executable, str(HERE / f"{script}_run.py"), "--family", asked.family, *asked.common]
-    wall_s = call([*command, "--out", str(out)], folder)
+    wall_s = call([*command, "--out", str(out)], folder, limit_s=asked.limit_s)
     result = json.loads(out.read_text())
     times = {row["configuration"]: statistics.median(row["times_ms"]) for row in result["rows"]}
     if not times:
@@ -206,8 +214,8 @@ def ours(asked: Asked, folder: Path, gpu: str = "") -> Run:
     )
 
 
-def write(runs: Sequence[Run], out: Path) -> None:
-    """``<out>.csv``: a row a tuner; ``<out>-times.csv``: a row a configuration, a column a tuner."""
+def write(runs: Sequence[Run], out: Path) -> list[dict[str, Any]]:
+    """``<out>.csv``: a row a tuner; ``<out>-times.csv``: a row a configuration, a column a tuner. Returns the first."""
     peers = [run for run in runs if not run.tuner.startswith("autotune")]
     rows = [run.row(peers or runs[:1]) for run in runs]
     write_rows(out.with_name(f"{out.name}.csv"), rows)
@@ -216,6 +224,11 @@ def write(runs: Sequence[Run], out: Path) -> None:
         {"configuration": c, **{f"{run.tuner} ms": run.times_ms.get(c, "") for run in runs}} for c in every
     ]
     write_rows(out.with_name(f"{out.name}-times.csv"), times)
+    return rows
+
+
+def show(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print what ``write`` wrote."""
     for row in rows:
         print("  ".join(f"{key}={value}" for key, value in row.items() if key not in ("best", "about")))
         print(f"    best: {row['best']}\n    {row['about']}")
@@ -319,7 +332,9 @@ def main(words: Sequence[str] | None = None) -> list[Run]:
     parser = asking(__doc__, "engine-peers")
     parser.add_argument("--samples", type=int, default=7, help="of each configuration, for all tuners alike")
     parser.add_argument("--draw", type=int, default=0, help="so many configurations of the whole space")
-    parser.add_argument("--seconds", type=float, default=450, help="of Kernel Tuner, with --draw")
+    parser.add_argument(
+        "--seconds", type=float, default=450, help="of each peer; with --draw of Kernel Tuner"
+    )
     parser.add_argument("--gpus", default="0,1", help="with --draw: one for Kernel Tuner, one for ours")
     parser.add_argument("--races", default="1.02,0", help="with --draw: one sweep of ours for each")
     given = parser.parse_args(words)
@@ -331,12 +346,12 @@ def main(words: Sequence[str] | None = None) -> list[Run]:
                 asked, peers_of(given), Path(place), given.draw, given.seconds, given.gpus.split(","),
                 [float(race) for race in given.races.split(",")],
             )  # fmt: skip
-            write(runs, given.out)
+            show(runs, write(runs, given.out))
         return runs
     if given.check:
         check_asked(full)
         return []
-    asked = replace(full, samples=given.samples)
+    asked = replace(full, samples=given.samples, limit_s=given.seconds)
     runs = []
     with tempfile.TemporaryDirectory(prefix="engine-peers-") as root:
 
@@ -356,9 +371,11 @@ def main(words: Sequence[str] | None = None) -> list[Run]:
                 print(f"{name}: left out: {problem}", flush=True)
                 continue
             runs.append(one)
+            write(runs, given.out)  # a script that is ended from outside keeps what it has
         runs.append(ours(asked, folder("samples")))
+        write(runs, given.out)
         runs.append(ours(full, folder("full")))
-    write(runs, given.out)
+    show(runs, write(runs, given.out))
     return runs
 
 

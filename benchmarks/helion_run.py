@@ -7,7 +7,7 @@ that kernel_tuner_run.py gives Kernel Tuner.
 which visits all of them: each is compiled by NVRTC through CuPy, its output is compared with the expected one, and it
 is timed for 50 ms with a flushed L2 cache, as Helion does. Its processes for measurements are off, since a CuPy module
 cannot be sent to them. Needs helion, torch and CuPy, and a family of one kernel with one output that no policy stores
-in another way.
+in another way. Helion 1.5.0 is the newest that imports with PyTorch 2.11: 1.5.1 wants a name that is not there.
 """
 
 import csv

@@ -133,7 +133,7 @@ def test_the_table_is_against_the_better_peer(tmp_path, capsys):
         run("Kernel Tuner 1.5.0 cupy", 5.0, a=2.0, b=3.0),
         run("autotune, 7 samples", 0.5, a=1.0, b=1.5, c=2.0, d=2.5),
     ]
-    peers.write(runs, tmp_path / "out" / "peers")
+    peers.show(runs, peers.write(runs, tmp_path / "out" / "peers"))
     lines = lines_of(tmp_path / "out" / "peers.csv")
     assert lines[0].startswith("tuner,wall_s,sweep_s,wall_times_faster,sweep_times_faster,")
     assert [line.split(",")[3] for line in lines[1:3]] == ["1.0", "0.8"]

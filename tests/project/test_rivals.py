@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from result_files import read_rows
 
 allpairs = importlib.import_module("allpairs_peers")
 stencils = importlib.import_module("reaction_diffusion_stencils")
@@ -163,6 +164,38 @@ def test_a_peer_that_fails_does_not_cost_the_others(
     runs = engine.main(["--peers", "helion,nvcuda", "--out", str(tmp_path / "peers")])
     assert [one.tuner for one in runs] == ["Kernel Tuner", "autotune", "autotune"]
     assert "helion: left out: no helion here" in capsys.readouterr().out
+
+
+def test_a_peer_is_ended_after_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = program(tmp_path / "endless", "exec sleep 3600")
+    with pytest.raises(RuntimeError, match=r"endless was ended after 0\.1 s"):
+        engine.call([str(endless)], tmp_path, limit_s=0.1)
+    limits: list[float] = []
+
+    def end(_command: Any, _folder: Path, _gpu: str = "", limit_s: float = 0) -> float:
+        limits.append(limit_s)
+        raise RuntimeError("ended") if limit_s else NotImplementedError("ours")
+
+    monkeypatch.setattr(engine, "call", end)
+    with pytest.raises(NotImplementedError, match="ours"):
+        engine.main(["--peers", "helion,nvcuda", "--seconds", "20", "--out", str(tmp_path / "peers")])
+    assert limits == [20, 20, 0]
+
+
+def test_what_was_measured_is_kept_when_the_next_tuner_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        engine, "kernel_tuner", lambda *_: engine.Run("Kernel Tuner", 1, 1, 0, 0, 0, 7, {"a=1": 2.0})
+    )
+    monkeypatch.setattr(engine, "ours", kill)
+    with pytest.raises(KeyboardInterrupt):
+        engine.main(["--peers", "nvcuda", "--out", str(tmp_path / "peers")])
+    (row,) = read_rows(tmp_path / "peers.csv")
+    assert (row["tuner"], row["best"]) == ("Kernel Tuner", "a=1")
 
 
 @dataclass(frozen=True)
