@@ -209,11 +209,11 @@ AUTOTUNE_DEVICE unsigned count_leaves(const typename Policy::arguments& a, const
   return counts[threadIdx.x];
 }
 
-// Calls visit(index, owner, leaf, match) for the matches of leaves `first` to `last`, with `wanted` letters before the
-// base or, if that is step, any number of them; index counts from 0. All threads; returns how many there are.
+// Calls visit(index, owner, leaf, match) for the matches of leaves `first` to `last` that have `least` letters before
+// the base or up to starts - 1 more; index counts from 0. All threads; returns how many there are.
 template <class Policy, class Visit>
 AUTOTUNE_DEVICE unsigned for_matches(const Leaves<Policy>& all, const typename Policy::arguments& a,
-                                     unsigned long long first, unsigned long long last, unsigned wanted, unsigned step,
+                                     unsigned long long first, unsigned long long last, unsigned least, unsigned starts,
                                      Visit visit) {
   constexpr unsigned warps = Policy::block_size / 32;
   __shared__ unsigned sums[2][warps];  // in turn, so that one barrier each is enough
@@ -227,7 +227,7 @@ AUTOTUNE_DEVICE unsigned for_matches(const Leaves<Policy>& all, const typename P
       owner = all.owner(number, owner);
       match = all.template match<true>(a, number, owner, leaf);
     }
-    const bool is_match = match.length && (wanted == step || match.left == wanted);
+    const bool is_match = match.length && match.left - least < starts;
     const unsigned found = __ballot_sync(0xffffffffu, is_match);
     if (lane == 0) sums[turn][warp] = __popc(found);
     __syncthreads();
@@ -244,59 +244,83 @@ AUTOTUNE_DEVICE unsigned for_matches(const Leaves<Policy>& all, const typename P
   return index;
 }
 
-// To put MEMs of one seed in order takes each as many steps as there are; to go through the leaves once more, about
-// these.
-constexpr unsigned steps_of_a_leaf = 64;
+// A match of the leaf at `position`, `left` letters of it before the base.
+struct Found {
+  unsigned owner, left, position, length;
+};
 
-// The first number from `first` on whose bit is set, else COUNT.
-template <unsigned COUNT>
-AUTOTUNE_DEVICE unsigned next_set(const unsigned (&bits)[COUNT / 32], unsigned first) {
-  for (unsigned word = first / 32; word < COUNT / 32; ++word) {
-    const unsigned left = bits[word] & (word == first / 32 ? 0xffffffffu << first % 32 : 0xffffffffu);
-    if (left) return word * 32 + __ffs(static_cast<int>(left)) - 1;
+// Calls put(number, found) for the MEMs of a seed that has more than can be gathered; `from` is the first one's number.
+// They go by start, those with the most letters before the base first, and then by leaf: the MEMs of each start are
+// counted, and then placed, which is two runs through the leaves for every block_size starts.
+template <class Policy, class Put>
+AUTOTUNE_DEVICE void emit_many(const Leaves<Policy>& all, const typename Policy::arguments& a, unsigned owner,
+                               unsigned from, unsigned step, Found* gathered, Put put) {
+  constexpr int starts = Policy::block_size;
+  const unsigned leaves = all.origin(owner).leaves.count;
+  __shared__ unsigned next[starts];  // the number of the next MEM of each start
+  for (int beyond = static_cast<int>(step); beyond > 0; beyond -= starts) {
+    const auto start = [&](unsigned left) -> unsigned& { return next[beyond - 1 - static_cast<int>(left)]; };
+    const auto matches = [&](unsigned long long first, unsigned most, auto visit) {
+      const unsigned long long begin = all.begin(owner) + first, end = min(begin + most, all.begin(owner + 1));
+      return for_matches<Policy>(all, a, begin, end, beyond - starts, starts, visit);
+    };
+    next[threadIdx.x] = 0;
+    __syncthreads();
+    matches(0, leaves,
+            [&](unsigned, unsigned, const Leaf&, const Extent& match) { atomicAdd(&start(match.left), 1u); });
+    unsigned total;
+    const unsigned before = exclusive_sum<Policy::block_size>(next[threadIdx.x], total);
+    next[threadIdx.x] = from + before;
+    from += total;
+    for (unsigned long long first = 0; total && first < leaves; first += Policy::block_size) {
+      const unsigned found =
+          matches(first, Policy::block_size, [&](unsigned index, unsigned, const Leaf& leaf, const Extent& match) {
+            gathered[index] = {owner, match.left, leaf.position, match.length};
+          });
+      const bool is_mine = threadIdx.x < found;
+      const unsigned left = is_mine ? gathered[threadIdx.x].left : 0;
+      if (is_mine) {
+        unsigned number = start(left);
+        for (unsigned i = 0; i < threadIdx.x; ++i) number += gathered[i].left == left;
+        put(number, gathered[threadIdx.x]);
+      }
+      __syncthreads();
+      if (is_mine) atomicAdd(&start(left), 1u);
+    }
+    __syncthreads();  // before next is written again
   }
-  return COUNT;
 }
 
 // Writes the block's MEMs, `count` of this thread's slot or seed and `before` of those before it, from number `number`
 // on: those from first_mem on for which there is room. MEMs of one seed begin at several starts, the first of which
-// have the most letters before the word: as many as fit are gathered and written in that order, and a seed that has
-// many is gone through for each start.
+// have the most letters before the word: as many as fit are gathered and written in that order.
 template <class Policy>
 AUTOTUNE_DEVICE void emit_leaves(const typename Policy::arguments& a, Origin own, unsigned count, unsigned before,
                                  unsigned number, unsigned step) {
-  struct Found {
-    unsigned owner, left, position, length;
-  };
   constexpr unsigned most = Policy::search == Search::tree ? 1 : 2 * Policy::block_size;
   __shared__ typename Leaves<Policy>::Origins origins;
   __shared__ unsigned behind[Policy::block_size];  // MEMs up to the origin's last
   __shared__ Found gathered[most];
-  __shared__ unsigned has_many[Policy::block_size / 32];
   behind[threadIdx.x] = before + count;
-  const unsigned many = __ballot_sync(0xffffffffu, count > min(most, steps_of_a_leaf * (step - 1)));
-  if (threadIdx.x % 32 == 0) has_many[threadIdx.x / 32] = many;
   if (count == 0) own.leaves.count = 0;
   const Leaves<Policy> all(origins, a, own, step);
   const unsigned room = a.mems.extent(0);
-  const auto put = [&](unsigned mine, unsigned owner, unsigned left, unsigned position, unsigned length) {
-    const Origin& origin = all.origin(owner);
+  const auto put = [&](unsigned mine, const Found& found) {
+    const Origin& origin = all.origin(found.owner);
     if (mine >= a.first_mem && mine - a.first_mem < room)
-      a.mems.store(Mem{origin.query, position - left, origin.back - left, length}, mine - a.first_mem);
-  };
-  const auto stream = [&](unsigned long long first, unsigned long long last, unsigned wanted, unsigned from) {
-    return for_matches<Policy>(all, a, first, last, wanted, step,
-                               [&](unsigned index, unsigned owner, const Leaf& leaf, const Extent& match) {
-                                 put(from + index, owner, match.left, leaf.position, match.length);
-                               });
+      a.mems.store(Mem{origin.query, found.position - found.left, origin.back - found.left, found.length},
+                   mine - a.first_mem);
   };
   if (step == 1) {
-    stream(0, all.total(), step, number);
+    for_matches<Policy>(all, a, 0, all.total(), 0, 1,
+                        [&](unsigned index, unsigned owner, const Leaf& leaf, const Extent& match) {
+                          put(number + index, {owner, match.left, leaf.position, match.length});
+                        });
     return;
   }
   for (unsigned owner = 0; owner < Policy::block_size;) {
     const unsigned done = owner ? behind[owner - 1] : 0;
-    unsigned end = owner, beyond = next_set<Policy::block_size>(has_many, owner) + 1;  // the last end that fits
+    unsigned end = owner, beyond = Policy::block_size + 1;  // the last end that fits
     while (end + 1 < beyond) {
       const unsigned middle = end + (beyond - end) / 2;
       if (behind[middle - 1] - done <= most)
@@ -305,12 +329,11 @@ AUTOTUNE_DEVICE void emit_leaves(const typename Policy::arguments& a, Origin own
         beyond = middle;
     }
     if (end == owner) {
-      unsigned from = number + done;
-      for (unsigned left = step; left-- > 0;) from += stream(all.begin(owner), all.begin(owner + 1), left, from);
+      emit_many<Policy>(all, a, owner, number + done, step, gathered, put);
       ++owner;
       continue;
     }
-    for_matches<Policy>(all, a, all.begin(owner), all.begin(end), step, step,
+    for_matches<Policy>(all, a, all.begin(owner), all.begin(end), 0, step,
                         [&](unsigned index, unsigned of, const Leaf& leaf, const Extent& match) {
                           gathered[index] = {of, match.left, leaf.position, match.length};
                         });
@@ -318,11 +341,9 @@ AUTOTUNE_DEVICE void emit_leaves(const typename Policy::arguments& a, Origin own
       const Found mine = gathered[i];
       const unsigned first = (mine.owner ? behind[mine.owner - 1] : 0) - done, last = behind[mine.owner] - done;
       unsigned rank = first;
-      for (unsigned j = first; j < last; ++j) {
-        const unsigned left = gathered[j].left;
-        rank += left > mine.left || (left == mine.left && j < i);
-      }
-      put(number + done + rank, mine.owner, mine.left, mine.position, mine.length);
+      for (unsigned j = first; j < i; ++j) rank += gathered[j].left >= mine.left;
+      for (unsigned j = i + 1; j < last; ++j) rank += gathered[j].left > mine.left;
+      put(number + done + rank, mine);
     }
     __syncthreads();
     owner = end;
