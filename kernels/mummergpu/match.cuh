@@ -8,21 +8,18 @@
 // one loop that goes to one node, or along one edge for some letters: threads of a warp that are at different starts of
 // their reads go on together, where nested loops would let each wait for the slowest at every start.
 template <class Policy>
-AUTOTUNE_DEVICE void walk(const typename Policy::nodes& nodes, const typename Policy::children& children,
-                          const typename Policy::reference& reference, const typename Policy::queries& queries,
-                          const typename Policy::offsets& offsets, const typename Policy::matches& matches,
-                          const typename Policy::tile_queries& tile_queries, unsigned min_match_length) {
+AUTOTUNE_DEVICE void walk(const typename Policy::arguments& a) {
   const unsigned query = blockIdx.x * Policy::block_size + threadIdx.x;
-  if (query + 1 >= offsets.extent(0)) return;
-  const Offset own = offsets.load(query), next = offsets.load(query + 1);
+  if (query + 1 >= a.offsets.extent(0)) return;
+  const Offset own = a.offsets.load(query), next = a.offsets.load(query + 1);
   if (own.slot == next.slot) return;
   for (unsigned tile = (own.slot + Policy::block_size - 1) / Policy::block_size; tile * Policy::block_size < next.slot;
        ++tile)
-    tile_queries.store(query, tile);
+    a.tile_queries.store(query, tile);
 
-  unsigned slot = own.slot, begin = own.base;                          // of this suffix
-  unsigned reached = begin;                                            // the base behind what is spelt by `at`
-  unsigned ahead = letters(queries, reached), held = letters_at_once;  // the codes from `reached` on
+  unsigned slot = own.slot, begin = own.base;                            // of this suffix
+  unsigned reached = begin;                                              // the base behind what is spelt by `at`
+  unsigned ahead = letters(a.queries, reached), held = letters_at_once;  // the codes from `reached` on
   unsigned at = root, link = root, known = 0;
   unsigned to = root, on_edge = 0;  // the node to go to, and how many letters of its edge are matched
   bool is_below = false;            // whether `to` is a child of `at`, or where its link leads
@@ -33,8 +30,8 @@ AUTOTUNE_DEVICE void walk(const typename Policy::nodes& nodes, const typename Po
   // No `continue`: the threads of a warp shall meet again at the end of every branch.
   do {
     if (!is_loaded) {  // one access where nodes and children are merged
-      node = nodes.load(to);
-      below = children.load(to);
+      node = a.nodes.load(to);
+      below = a.children.load(to);
       if (is_below) {
         on_edge = min(known, node.edge_length);
         known -= on_edge;
@@ -46,9 +43,9 @@ AUTOTUNE_DEVICE void walk(const typename Policy::nodes& nodes, const typename Po
     if (is_below && on_edge < node.edge_length) {
       const unsigned left = min(node.edge_length - on_edge, next.base - reached - on_edge);
       const bool is_held = on_edge < held;
-      const unsigned of_read = is_held ? ahead >> on_edge * 4 : letters(queries, reached + on_edge);
+      const unsigned of_read = is_held ? ahead >> on_edge * 4 : letters(a.queries, reached + on_edge);
       const unsigned compared = min(left, is_held ? held - on_edge : letters_at_once);
-      const unsigned equal = min(compared, equal_letters(of_read, letters(reference, node.edge_start + on_edge)));
+      const unsigned equal = min(compared, equal_letters(of_read, letters(a.reference, node.edge_start + on_edge)));
       on_edge += equal;
       goes_on = equal == compared && compared < left;
       ends = !goes_on && on_edge < node.edge_length;
@@ -63,7 +60,7 @@ AUTOTUNE_DEVICE void walk(const typename Policy::nodes& nodes, const typename Po
       at = to;
       link = node.suffix_link;
       if (held == 0) {
-        ahead = letters(queries, reached);
+        ahead = letters(a.queries, reached);
         held = letters_at_once;
       }
       to = reached < next.base ? below.at(ahead & 7) : root;
@@ -73,10 +70,10 @@ AUTOTUNE_DEVICE void walk(const typename Policy::nodes& nodes, const typename Po
     }
     if (ends) {
       const unsigned length = reached + on_edge - begin;
-      found[slot % 4][threadIdx.x] = Match{length < min_match_length ? root : on_edge ? to : at, length};
+      found[slot % 4][threadIdx.x] = Match{length < a.min_match_length ? root : on_edge ? to : at, length};
       ++begin;
       if (++slot % 4 == 0)
-        matches.store(
+        a.matches.store(
             MatchQuad{found[0][threadIdx.x], found[1][threadIdx.x], found[2][threadIdx.x], found[3][threadIdx.x]},
             slot / 4 - 1);
       known = on_edge;
@@ -94,13 +91,9 @@ AUTOTUNE_DEVICE void walk(const typename Policy::nodes& nodes, const typename Po
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    match(typename Policy::nodes nodes, typename Policy::children children, typename Policy::coarse_table coarse_table,
-          typename Policy::fine_table fine_table, typename Policy::reference reference,
-          typename Policy::queries queries, typename Policy::offsets offsets, typename Policy::matches matches,
-          typename Policy::seeds seeds, typename Policy::tile_queries tile_queries, unsigned min_match_length) {
+__global__ void __launch_bounds__(Policy::block_size) match(typename Policy::arguments a) {
   if constexpr (Policy::search == Search::tree)
-    walk<Policy>(nodes, children, reference, queries, offsets, matches, tile_queries, min_match_length);
+    walk<Policy>(a);
   else
-    look_up<Policy>(coarse_table, fine_table, queries, offsets, seeds, tile_queries, min_match_length);
+    look_up<Policy>(a);
 }

@@ -11,11 +11,10 @@ struct Place {
 
 // The reads of a tile are few, and most often the one its first slot is in.
 template <class Policy>
-AUTOTUNE_DEVICE Place place_of(const typename Policy::offsets& offsets,
-                               const typename Policy::tile_queries& tile_queries, unsigned slot) {
-  unsigned query = tile_queries.load(slot / Policy::block_size);
-  Offset own = offsets.load(query);
-  for (Offset next = offsets.load(query + 1); next.slot <= slot; next = offsets.load(query + 1)) {
+AUTOTUNE_DEVICE Place place_of(const typename Policy::arguments& a, unsigned slot) {
+  unsigned query = a.tile_queries.load(slot / Policy::block_size);
+  Offset own = a.offsets.load(query);
+  for (Offset next = a.offsets.load(query + 1); next.slot <= slot; next = a.offsets.load(query + 1)) {
     own = next;
     ++query;
   }
@@ -32,63 +31,50 @@ struct Origin {
 
 // All leaves that share `minimum` letters with the read.
 template <class Policy>
-AUTOTUNE_DEVICE Origin origin_of(const typename Policy::nodes& nodes, const typename Policy::tails& tails,
-                                 const typename Policy::ranges& ranges, const typename Policy::offsets& offsets,
-                                 const typename Policy::tile_queries& tile_queries, const Match& match, unsigned slot,
-                                 unsigned minimum) {
-  unsigned top = match.node, depth = tails.load(top).depth;
-  for (Node node = nodes.load(top); depth - node.edge_length >= minimum; node = nodes.load(top)) {
+AUTOTUNE_DEVICE Origin origin_of(const typename Policy::arguments& a, const Match& match, unsigned slot) {
+  unsigned top = match.node, depth = a.tails.load(top).depth;
+  for (Node node = a.nodes.load(top); depth - node.edge_length >= a.min_match_length; node = a.nodes.load(top)) {
     depth -= node.edge_length;
     top = node.parent;
   }
-  const Place place = place_of<Policy>(offsets, tile_queries, slot);
+  const Place place = place_of<Policy>(a, slot);
   // Occurrences that share less than the whole match with the read are found from higher up.
-  return {ranges.load(top), place.query, place.base, place.start, top == match.node ? match.length : minimum,
-          match.length};
+  const unsigned known = top == match.node ? match.length : a.min_match_length;
+  return {a.ranges.load(top), place.query, place.base, place.start, known, match.length};
 }
 
 // The leaves of a seed's word.
-template <class Policy, class Table>
-AUTOTUNE_DEVICE Origin origin_of(const Table& table, const typename Policy::queries& queries,
-                                 const typename Policy::offsets& offsets,
-                                 const typename Policy::tile_queries& tile_queries, const Range& leaves, unsigned seed,
-                                 unsigned seeds, unsigned minimum) {
-  const Spacing spacing = spacing_of(table, minimum);
+template <class Policy>
+AUTOTUNE_DEVICE Origin origin_of(const typename Policy::arguments& a, const Range& leaves, unsigned seed,
+                                 unsigned seeds) {
+  const Spacing spacing = spacing_of<Policy>(a);
   const unsigned base = seed * spacing.step;
   const bool is_last = (blockIdx.x + 1) * Policy::block_size >= seeds;
-  const unsigned first = tile_queries.load(blockIdx.x);
-  const unsigned last = is_last ? offsets.extent(0) - 2 : tile_queries.load(blockIdx.x + 1);
-  const unsigned query = query_of(offsets, base, first, last);
+  const unsigned first = a.tile_queries.load(blockIdx.x);
+  const unsigned last = is_last ? a.offsets.extent(0) - 2 : a.tile_queries.load(blockIdx.x + 1);
+  const unsigned query = query_of(a.offsets, base, first, last);
   // What ends within a word follows that word if only T is missing.
-  const bool is_sure = letter(queries, base + spacing.letters - 1) != 3;
+  const bool is_sure = letter(a.queries, base + spacing.letters - 1) != 3;
   return {leaves,
           query,
           base,
-          base - offsets.load(query).base,
+          base - a.offsets.load(query).base,
           is_sure ? spacing.letters : 0,
-          offsets.load(query + 1).base - base};
+          a.offsets.load(query + 1).base - base};
 }
 
 // What this thread's slot or seed has; no leaves where it is none or has no match.
 template <class Policy>
-AUTOTUNE_DEVICE Origin own_origin(const typename Policy::nodes& nodes, const typename Policy::tails& tails,
-                                  const typename Policy::ranges& ranges, const typename Policy::coarse_table& coarse,
-                                  const typename Policy::fine_table& fine, const typename Policy::queries& queries,
-                                  const typename Policy::offsets& offsets, const typename Policy::matches& matches,
-                                  const typename Policy::seeds& seeds,
-                                  const typename Policy::tile_queries& tile_queries, unsigned count, unsigned minimum) {
+AUTOTUNE_DEVICE Origin own_origin(const typename Policy::arguments& a, unsigned count) {
   const unsigned own = blockIdx.x * Policy::block_size + threadIdx.x;
   Origin origin = {};
   if (own < count) {
     if constexpr (Policy::search == Search::tree) {
-      const Match match = matches.load(own / 4).at(own % 4);
-      if (match.node != root)
-        origin = origin_of<Policy>(nodes, tails, ranges, offsets, tile_queries, match, own, minimum);
+      const Match match = a.matches.load(own / 4).at(own % 4);
+      if (match.node != root) origin = origin_of<Policy>(a, match, own);
     } else {
-      const Range leaves = seeds.load(own);
-      if (leaves.count)
-        origin = origin_of<Policy>(table_of<Policy>(coarse, fine), queries, offsets, tile_queries, leaves, own, count,
-                                   minimum);
+      const Range leaves = a.seeds.load(own);
+      if (leaves.count) origin = origin_of<Policy>(a, leaves, own, count);
     }
   }
   return origin;
@@ -97,11 +83,10 @@ AUTOTUNE_DEVICE Origin own_origin(const typename Policy::nodes& nodes, const typ
 // The letters that a read has equal to the reference from a base on, of which `known` are known to be and `most` asked
 // for; and those before it.
 template <class Policy>
-AUTOTUNE_DEVICE unsigned equal_from(const typename Policy::reference& reference,
-                                    const typename Policy::queries& queries, unsigned position, unsigned base,
+AUTOTUNE_DEVICE unsigned equal_from(const typename Policy::arguments& a, unsigned position, unsigned base,
                                     unsigned known, unsigned most) {
   while (known < most) {
-    const unsigned equal = equal_letters(letters(queries, base + known), letters(reference, position + known));
+    const unsigned equal = equal_letters(letters(a.queries, base + known), letters(a.reference, position + known));
     known += equal;
     if (equal < letters_at_once) break;
   }
@@ -109,12 +94,11 @@ AUTOTUNE_DEVICE unsigned equal_from(const typename Policy::reference& reference,
 }
 
 template <class Policy>
-AUTOTUNE_DEVICE unsigned equal_before(const typename Policy::reference& reference,
-                                      const typename Policy::queries& queries, unsigned position, unsigned base,
+AUTOTUNE_DEVICE unsigned equal_before(const typename Policy::arguments& a, unsigned position, unsigned base,
                                       unsigned known, unsigned most) {
   while (known < most) {
     const unsigned equal =
-        equal_letters_back(letters_before(queries, base - known), letters_before(reference, position - known));
+        equal_letters_back(letters_before(a.queries, base - known), letters_before(a.reference, position - known));
     known += equal;
     if (equal < letters_at_once) break;
   }
@@ -138,13 +122,13 @@ class Leaves {
   };
 
   // All threads; `step` bases lie between origins.
-  AUTOTUNE_DEVICE Leaves(Origins& origins, const typename Policy::queries& queries, const Origin& own, unsigned step)
+  AUTOTUNE_DEVICE Leaves(Origins& origins, const typename Policy::arguments& a, const Origin& own, unsigned step)
       : origins_(origins), step_(step) {
     const unsigned long long before =
         exclusive_sum<Policy::block_size>(static_cast<unsigned long long>(own.leaves.count), total_);
     origins.behind[threadIdx.x] = before + own.leaves.count;
     origins.origin[threadIdx.x] = own;
-    origins.before[threadIdx.x] = own.leaves.count && own.back ? letter(queries, own.base - 1) : other;
+    origins.before[threadIdx.x] = own.leaves.count && own.back ? letter(a.queries, own.base - 1) : other;
     __syncthreads();
   }
 
@@ -161,25 +145,23 @@ class Leaves {
     return owner;
   }
 
-  // The leaf's match of at least `minimum` letters; how long it is if it IS_WANTED.
+  // The leaf's match of at least min_match_length letters; how long it is if it IS_WANTED.
   template <bool IS_WANTED>
-  AUTOTUNE_DEVICE Extent match(const typename Policy::leaves& leaves, const typename Policy::reference& reference,
-                               const typename Policy::queries& queries, unsigned long long number, unsigned owner,
-                               unsigned minimum, Leaf& leaf) const {
+  AUTOTUNE_DEVICE Extent match(const typename Policy::arguments& a, unsigned long long number, unsigned owner,
+                               Leaf& leaf) const {
     const Origin& origin = origins_.origin[owner];
     const unsigned before = origins_.before[owner];
-    leaf = leaves.load(origin.leaves.first + static_cast<unsigned>(number - begin(owner)));
+    leaf = a.leaves.load(origin.leaves.first + static_cast<unsigned>(number - begin(owner)));
     unsigned left = 0;
     if (before != other && leaf.preceding == before) {
       if (step_ == 1) return {0, 0};
-      left = equal_before<Policy>(reference, queries, leaf.position, origin.base, 1,
-                                  min(step_, min(origin.back, leaf.position)));
+      left = equal_before<Policy>(a, leaf.position, origin.base, 1, min(step_, min(origin.back, leaf.position)));
       if (left == step_) return {0, 0};  // found from the origin before
     }
     unsigned length = left + origin.known;
-    if (IS_WANTED || length < minimum)
-      length = left + equal_from<Policy>(reference, queries, leaf.position, origin.base, origin.known, origin.most);
-    return {left, length < minimum ? 0 : length};
+    if (IS_WANTED || length < a.min_match_length)
+      length = left + equal_from<Policy>(a, leaf.position, origin.base, origin.known, origin.most);
+    return {left, length < a.min_match_length ? 0 : length};
   }
 
  private:
@@ -190,24 +172,20 @@ class Leaves {
 
 // How far apart the starts of matches that are found from one leaf may be, and one.
 template <class Policy>
-AUTOTUNE_DEVICE unsigned step_of(const typename Policy::coarse_table& coarse, const typename Policy::fine_table& fine,
-                                 unsigned minimum) {
+AUTOTUNE_DEVICE unsigned step_of(const typename Policy::arguments& a) {
   if constexpr (Policy::search == Search::tree)
     return 1;
   else
-    return spacing_of(table_of<Policy>(coarse, fine), minimum).step;
+    return spacing_of<Policy>(a).step;
 }
 
 // How many of the block's leaves are matches of this thread's slot or seed.
 template <class Policy>
-AUTOTUNE_DEVICE unsigned count_leaves(const typename Policy::leaves& leaves,
-                                      const typename Policy::reference& reference,
-                                      const typename Policy::queries& queries, const Origin& own, unsigned step,
-                                      unsigned minimum) {
+AUTOTUNE_DEVICE unsigned count_leaves(const typename Policy::arguments& a, const Origin& own, unsigned step) {
   __shared__ typename Leaves<Policy>::Origins origins;
   __shared__ unsigned counts[Policy::block_size];
   counts[threadIdx.x] = 0;
-  const Leaves<Policy> all(origins, queries, own, step);
+  const Leaves<Policy> all(origins, a, own, step);
   const unsigned lane = threadIdx.x % 32;
   unsigned owner = 0;
   for (unsigned long long first = 0; first < all.total(); first += Policy::block_size) {
@@ -216,7 +194,7 @@ AUTOTUNE_DEVICE unsigned count_leaves(const typename Policy::leaves& leaves,
     if (number < all.total()) {
       Leaf leaf;
       owner = all.owner(number, owner);
-      is_match = all.template match<false>(leaves, reference, queries, number, owner, minimum, leaf).length != 0;
+      is_match = all.template match<false>(a, number, owner, leaf).length != 0;
     }
     // Of neighbours with one owner the first adds for all.
     const unsigned found = __ballot_sync(0xffffffffu, is_match);
@@ -231,13 +209,11 @@ AUTOTUNE_DEVICE unsigned count_leaves(const typename Policy::leaves& leaves,
   return counts[threadIdx.x];
 }
 
-// Calls visit(index, owner, leaf, match) for the matches of leaves `first` to `last`, with `wanted` letters before the
-// base or, if that is step, any number of them; index counts from 0. All threads; returns how many there are.
+// Calls visit(index, owner, leaf, match) for the matches of leaves `first` to `last` that have `least` letters before
+// the base or up to starts - 1 more; index counts from 0. All threads; returns how many there are.
 template <class Policy, class Visit>
-AUTOTUNE_DEVICE unsigned for_matches(const Leaves<Policy>& all, const typename Policy::leaves& leaves,
-                                     const typename Policy::reference& reference,
-                                     const typename Policy::queries& queries, unsigned long long first,
-                                     unsigned long long last, unsigned wanted, unsigned step, unsigned minimum,
+AUTOTUNE_DEVICE unsigned for_matches(const Leaves<Policy>& all, const typename Policy::arguments& a,
+                                     unsigned long long first, unsigned long long last, unsigned least, unsigned starts,
                                      Visit visit) {
   constexpr unsigned warps = Policy::block_size / 32;
   __shared__ unsigned sums[2][warps];  // in turn, so that one barrier each is enough
@@ -249,9 +225,9 @@ AUTOTUNE_DEVICE unsigned for_matches(const Leaves<Policy>& all, const typename P
     Extent match = {};
     if (number < last) {
       owner = all.owner(number, owner);
-      match = all.template match<true>(leaves, reference, queries, number, owner, minimum, leaf);
+      match = all.template match<true>(a, number, owner, leaf);
     }
-    const bool is_match = match.length && (wanted == step || match.left == wanted);
+    const bool is_match = match.length && match.left - least < starts;
     const unsigned found = __ballot_sync(0xffffffffu, is_match);
     if (lane == 0) sums[turn][warp] = __popc(found);
     __syncthreads();
@@ -268,61 +244,83 @@ AUTOTUNE_DEVICE unsigned for_matches(const Leaves<Policy>& all, const typename P
   return index;
 }
 
-// To put MEMs of one seed in order takes each as many steps as there are; to go through the leaves once more, about
-// these.
-constexpr unsigned steps_of_a_leaf = 64;
+// A match of the leaf at `position`, `left` letters of it before the base.
+struct Found {
+  unsigned owner, left, position, length;
+};
 
-// The first number from `first` on whose bit is set, else COUNT.
-template <unsigned COUNT>
-AUTOTUNE_DEVICE unsigned next_set(const unsigned (&bits)[COUNT / 32], unsigned first) {
-  for (unsigned word = first / 32; word < COUNT / 32; ++word) {
-    const unsigned left = bits[word] & (word == first / 32 ? 0xffffffffu << first % 32 : 0xffffffffu);
-    if (left) return word * 32 + __ffs(static_cast<int>(left)) - 1;
+// Calls put(number, found) for the MEMs of a seed that has more than can be gathered; `from` is the first one's number.
+// They go by start, those with the most letters before the base first, and then by leaf: the MEMs of each start are
+// counted, and then placed, which is two runs through the leaves for every block_size starts.
+template <class Policy, class Put>
+AUTOTUNE_DEVICE void emit_many(const Leaves<Policy>& all, const typename Policy::arguments& a, unsigned owner,
+                               unsigned from, unsigned step, Found* gathered, Put put) {
+  constexpr int starts = Policy::block_size;
+  const unsigned leaves = all.origin(owner).leaves.count;
+  __shared__ unsigned next[starts];  // the number of the next MEM of each start
+  for (int beyond = static_cast<int>(step); beyond > 0; beyond -= starts) {
+    const auto start = [&](unsigned left) -> unsigned& { return next[beyond - 1 - static_cast<int>(left)]; };
+    const auto matches = [&](unsigned long long first, unsigned most, auto visit) {
+      const unsigned long long begin = all.begin(owner) + first, end = min(begin + most, all.begin(owner + 1));
+      return for_matches<Policy>(all, a, begin, end, beyond - starts, starts, visit);
+    };
+    next[threadIdx.x] = 0;
+    __syncthreads();
+    matches(0, leaves,
+            [&](unsigned, unsigned, const Leaf&, const Extent& match) { atomicAdd(&start(match.left), 1u); });
+    unsigned total;
+    const unsigned before = exclusive_sum<Policy::block_size>(next[threadIdx.x], total);
+    next[threadIdx.x] = from + before;
+    from += total;
+    for (unsigned long long first = 0; total && first < leaves; first += Policy::block_size) {
+      const unsigned found =
+          matches(first, Policy::block_size, [&](unsigned index, unsigned, const Leaf& leaf, const Extent& match) {
+            gathered[index] = {owner, match.left, leaf.position, match.length};
+          });
+      const bool is_mine = threadIdx.x < found;
+      const unsigned left = is_mine ? gathered[threadIdx.x].left : 0;
+      if (is_mine) {
+        unsigned number = start(left);
+        for (unsigned i = 0; i < threadIdx.x; ++i) number += gathered[i].left == left;
+        put(number, gathered[threadIdx.x]);
+      }
+      __syncthreads();
+      if (is_mine) atomicAdd(&start(left), 1u);
+    }
+    __syncthreads();  // before next is written again
   }
-  return COUNT;
 }
 
 // Writes the block's MEMs, `count` of this thread's slot or seed and `before` of those before it, from number `number`
 // on: those from first_mem on for which there is room. MEMs of one seed begin at several starts, the first of which
-// have the most letters before the word: as many as fit are gathered and written in that order, and a seed that has
-// many is gone through for each start.
+// have the most letters before the word: as many as fit are gathered and written in that order.
 template <class Policy>
-AUTOTUNE_DEVICE void emit_leaves(const typename Policy::leaves& leaves, const typename Policy::reference& reference,
-                                 const typename Policy::queries& queries, const typename Policy::mems& mems, Origin own,
-                                 unsigned count, unsigned before, unsigned number, unsigned first_mem, unsigned step,
-                                 unsigned minimum) {
-  struct Found {
-    unsigned owner, left, position, length;
-  };
+AUTOTUNE_DEVICE void emit_leaves(const typename Policy::arguments& a, Origin own, unsigned count, unsigned before,
+                                 unsigned number, unsigned step) {
   constexpr unsigned most = Policy::search == Search::tree ? 1 : 2 * Policy::block_size;
   __shared__ typename Leaves<Policy>::Origins origins;
   __shared__ unsigned behind[Policy::block_size];  // MEMs up to the origin's last
   __shared__ Found gathered[most];
-  __shared__ unsigned has_many[Policy::block_size / 32];
   behind[threadIdx.x] = before + count;
-  const unsigned many = __ballot_sync(0xffffffffu, count > min(most, steps_of_a_leaf * (step - 1)));
-  if (threadIdx.x % 32 == 0) has_many[threadIdx.x / 32] = many;
   if (count == 0) own.leaves.count = 0;
-  const Leaves<Policy> all(origins, queries, own, step);
-  const unsigned room = mems.extent(0);
-  const auto put = [&](unsigned mine, unsigned owner, unsigned left, unsigned position, unsigned length) {
-    const Origin& origin = all.origin(owner);
-    if (mine >= first_mem && mine - first_mem < room)
-      mems.store(Mem{origin.query, position - left, origin.back - left, length}, mine - first_mem);
-  };
-  const auto stream = [&](unsigned long long first, unsigned long long last, unsigned wanted, unsigned from) {
-    return for_matches<Policy>(all, leaves, reference, queries, first, last, wanted, step, minimum,
-                               [&](unsigned index, unsigned owner, const Leaf& leaf, const Extent& match) {
-                                 put(from + index, owner, match.left, leaf.position, match.length);
-                               });
+  const Leaves<Policy> all(origins, a, own, step);
+  const unsigned room = a.mems.extent(0);
+  const auto put = [&](unsigned mine, const Found& found) {
+    const Origin& origin = all.origin(found.owner);
+    if (mine >= a.first_mem && mine - a.first_mem < room)
+      a.mems.store(Mem{origin.query, found.position - found.left, origin.back - found.left, found.length},
+                   mine - a.first_mem);
   };
   if (step == 1) {
-    stream(0, all.total(), step, number);
+    for_matches<Policy>(all, a, 0, all.total(), 0, 1,
+                        [&](unsigned index, unsigned owner, const Leaf& leaf, const Extent& match) {
+                          put(number + index, {owner, match.left, leaf.position, match.length});
+                        });
     return;
   }
   for (unsigned owner = 0; owner < Policy::block_size;) {
     const unsigned done = owner ? behind[owner - 1] : 0;
-    unsigned end = owner, beyond = next_set<Policy::block_size>(has_many, owner) + 1;  // the last end that fits
+    unsigned end = owner, beyond = Policy::block_size + 1;  // the last end that fits
     while (end + 1 < beyond) {
       const unsigned middle = end + (beyond - end) / 2;
       if (behind[middle - 1] - done <= most)
@@ -331,12 +329,11 @@ AUTOTUNE_DEVICE void emit_leaves(const typename Policy::leaves& leaves, const ty
         beyond = middle;
     }
     if (end == owner) {
-      unsigned from = number + done;
-      for (unsigned left = step; left-- > 0;) from += stream(all.begin(owner), all.begin(owner + 1), left, from);
+      emit_many<Policy>(all, a, owner, number + done, step, gathered, put);
       ++owner;
       continue;
     }
-    for_matches<Policy>(all, leaves, reference, queries, all.begin(owner), all.begin(end), step, step, minimum,
+    for_matches<Policy>(all, a, all.begin(owner), all.begin(end), 0, step,
                         [&](unsigned index, unsigned of, const Leaf& leaf, const Extent& match) {
                           gathered[index] = {of, match.left, leaf.position, match.length};
                         });
@@ -344,11 +341,9 @@ AUTOTUNE_DEVICE void emit_leaves(const typename Policy::leaves& leaves, const ty
       const Found mine = gathered[i];
       const unsigned first = (mine.owner ? behind[mine.owner - 1] : 0) - done, last = behind[mine.owner] - done;
       unsigned rank = first;
-      for (unsigned j = first; j < last; ++j) {
-        const unsigned left = gathered[j].left;
-        rank += left > mine.left || (left == mine.left && j < i);
-      }
-      put(number + done + rank, mine.owner, mine.left, mine.position, mine.length);
+      for (unsigned j = first; j < i; ++j) rank += gathered[j].left >= mine.left;
+      for (unsigned j = i + 1; j < last; ++j) rank += gathered[j].left > mine.left;
+      put(number + done + rank, mine);
     }
     __syncthreads();
     owner = end;

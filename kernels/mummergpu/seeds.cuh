@@ -5,12 +5,11 @@
 #include "tree.cuh"
 
 template <class Policy>
-AUTOTUNE_DEVICE const auto& table_of(const typename Policy::coarse_table& coarse,
-                                     const typename Policy::fine_table& fine) {
+AUTOTUNE_DEVICE const auto& table_of(const typename Policy::arguments& a) {
   if constexpr (Policy::search == Search::coarse_table)
-    return coarse;
+    return a.coarse_table;
   else
-    return fine;
+    return a.fine_table;
 }
 
 // How many letters a word has, and how many bases seeds are apart.
@@ -18,21 +17,21 @@ struct Spacing {
   unsigned letters, step;
 };
 
-template <class Table>
-AUTOTUNE_DEVICE Spacing spacing_of(const Table& table, unsigned minimum) {
-  const unsigned letters = (31 - __clz(static_cast<int>(table.extent(0) - 1))) / 2;  // 4^letters entries, and one
-  return {letters, minimum - letters + 1};
+template <class Policy>
+AUTOTUNE_DEVICE Spacing spacing_of(const typename Policy::arguments& a) {
+  const auto entries = table_of<Policy>(a).extent(0);  // 4^letters, and one
+  const unsigned letters = (31 - __clz(static_cast<int>(entries - 1))) / 2;
+  return {letters, a.min_match_length - letters + 1};
 }
 
 // How many slots or seeds there are: what is counted one by one.
 template <class Policy>
-AUTOTUNE_DEVICE unsigned counted(const typename Policy::coarse_table& coarse, const typename Policy::fine_table& fine,
-                                 const typename Policy::offsets& offsets, unsigned slots, unsigned minimum) {
+AUTOTUNE_DEVICE unsigned counted(const typename Policy::arguments& a) {
   if constexpr (Policy::search == Search::tree) {
-    return slots;
+    return a.slots;
   } else {
-    const unsigned step = spacing_of(table_of<Policy>(coarse, fine), minimum).step;
-    const unsigned bases = offsets.load(offsets.extent(0) - 1).base;
+    const unsigned step = spacing_of<Policy>(a).step;
+    const unsigned bases = a.offsets.load(a.offsets.extent(0) - 1).base;
     return bases / step + (bases % step != 0);
   }
 }
@@ -84,33 +83,29 @@ AUTOTUNE_DEVICE unsigned word_at(const Text& text, unsigned base, unsigned lette
 
 // The leaves of every seed's word; none where the read ends within it.
 template <class Policy>
-AUTOTUNE_DEVICE void look_up(const typename Policy::coarse_table& coarse, const typename Policy::fine_table& fine,
-                             const typename Policy::queries& queries, const typename Policy::offsets& offsets,
-                             const typename Policy::seeds& seeds, const typename Policy::tile_queries& tile_queries,
-                             unsigned minimum) {
-  const auto& table = table_of<Policy>(coarse, fine);
-  const Spacing spacing = spacing_of(table, minimum);
-  const unsigned reads = offsets.extent(0) - 1, count = counted<Policy>(coarse, fine, offsets, 0, minimum);
+AUTOTUNE_DEVICE void look_up(const typename Policy::arguments& a) {
+  const Spacing spacing = spacing_of<Policy>(a);
+  const unsigned reads = a.offsets.extent(0) - 1, count = counted<Policy>(a);
   const unsigned first = blockIdx.x * Policy::block_size, seed = first + threadIdx.x;
   if (first >= count) return;
   __shared__ unsigned of_ends[2];
   if (threadIdx.x < 64) {  // two warps, so that both are looked for at once
     const unsigned end = threadIdx.x < 32 ? first : min(first + Policy::block_size, count) - 1;
-    const unsigned query = query_of_warp(offsets, end * spacing.step, reads);
+    const unsigned query = query_of_warp(a.offsets, end * spacing.step, reads);
     if (threadIdx.x % 32 == 0) of_ends[threadIdx.x / 32] = query;
   }
   __syncthreads();
-  if (threadIdx.x == 0) tile_queries.store(of_ends[0], blockIdx.x);
+  if (threadIdx.x == 0) a.tile_queries.store(of_ends[0], blockIdx.x);
   if (seed >= count) return;
   const unsigned base = seed * spacing.step;
-  const unsigned query = query_of(offsets, base, of_ends[0], of_ends[1]);
+  const unsigned query = query_of(a.offsets, base, of_ends[0], of_ends[1]);
   Range found = {0, 0};
-  if (offsets.load(query + 1).base - base >= spacing.letters) {
-    const unsigned word = word_at(queries, base, spacing.letters);
+  if (a.offsets.load(query + 1).base - base >= spacing.letters) {
+    const unsigned word = word_at(a.queries, base, spacing.letters);
     if (word != no_word) {
-      found.first = table.load(word);
-      found.count = table.load(word + 1) - found.first;
+      found.first = table_of<Policy>(a).load(word);
+      found.count = table_of<Policy>(a).load(word + 1) - found.first;
     }
   }
-  seeds.store(found, seed);
+  a.seeds.store(found, seed);
 }

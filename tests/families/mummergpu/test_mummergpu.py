@@ -213,6 +213,26 @@ def test_matches_of_one_word_begin_at_many_starts(backend: CpuBackend, pieces: i
         assert run(backend, given_, search) == expected
 
 
+@pytest.mark.parametrize("minimum", [20, 100])
+def test_reads_of_a_long_tandem_repeat(backend: CpuBackend, minimum: int) -> None:
+    """One word has tens of thousands of matches; for matches of 100 letters they may begin at more starts than a block
+    of 64 has threads. All of them are wanted, and then some from the middle."""
+    generator = np.random.default_rng(7)
+    repeat = np.tile([0, 2, 1], 33_334)[:100_000]
+    changed = generator.choice(repeat.size, 1000, replace=False)
+    repeat[changed] = (repeat[changed] + generator.integers(1, 4, changed.size)) % 4
+    clean = np.tile(repeat[:3], 60)[:150]
+    given_ = inputs_of(
+        np.append(repeat, OTHER), [repeat[500:650], clean, generator.integers(0, 4, 150)], minimum
+    )
+    expected = rows(MODULE.reference(given_.arrays, given_.scalars)["mems"])
+    assert len({mem.start for mem in expected}) > 40 and len(expected) > 30_000
+    part = bind(FAMILY, given_.arrays, {}, {**given_.scalars, "mem_count": 1000, "first_mem": 12_345})
+    for search in RANGES[1:]:
+        assert run(backend, given_, search) == expected
+        assert run(backend, part, search) == expected[12_345:13_345]
+
+
 # ---- inputs
 
 
