@@ -14,7 +14,7 @@ median of the rounds' ratios with its 95 % interval, whether the machine code is
 and whether the results have the same bits. ``verdict`` compares the winner in this tree with the earlier one, or, where
 there is none, with the record: "same within noise" where the interval has a ratio within 1 % of 1 (2 % beside a
 record), "undecided" where it is wider than 5 %, else "faster" or "slower". Control is timed too where it is recorded to
-take less than --control ms.
+take less than --control ms. ``reason`` is why a tree did not time an entry.
 """
 
 import argparse
@@ -44,11 +44,12 @@ SAMPLES = 3  # of a configuration in a round
 ROUNDS = 5, 40  # at least, at most
 NOISE, RECORDED_NOISE = 0.01, 0.02
 WIDE = 0.05  # an interval that says nothing
+VERDICTS = "faster", "same within noise", "slower", "undecided", "not timed"
 AHEAD = 6  # workloads whose inputs are made before their turn
 COLUMNS = (
     "family", "workload", "what", "recorded_ms", "before_ms", "now_ms", "now_over_before", "low", "high",
     "now_over_recorded", "verdict", "code", "results", "control_recorded_ms", "control_before_ms", "control_now_ms",
-    "control_now_over_before", "rounds", "cold", "recorded", "device", "clock_mhz", "configuration",
+    "control_now_over_before", "rounds", "cold", "recorded", "device", "clock_mhz", "configuration", "reason",
 )  # fmt: skip
 
 
@@ -188,6 +189,7 @@ def serve(folder: str, threads: int) -> int:
         try:
             if name not in families:
                 families[name] = load_family(str(tree / name) if "/" in name else name)
+                _ = families[name].module  # an earlier tree's threads find it while it is still being loaded
             task["loaded"] = load_workload(families[name], task["path"])
         except Exception as problem:  # noqa: BLE001 - a tree need not have the family
             task["problem"] = f"{type(problem).__name__}: {problem}"[:200]
@@ -466,6 +468,8 @@ def timed(entries: list[dict[str, Any]], given: argparse.Namespace) -> int:
                       + f" ({time.monotonic() - begin:.1f} s)", flush=True)  # fmt: skip
             except Exception as problem:  # noqa: BLE001 - of this entry; the others are timed
                 print(f"{one['family']} {one['what']}: {problem}", flush=True)
+                rows.append({**known_of(one), "verdict": "not timed", "reason": str(problem)})
+                write_rows(given.out / "entries-again.csv", rows, COLUMNS)
                 if any(tree.process.poll() is not None for tree in trees.values()):
                     break
             is_last = is_last_of(number, entries)
@@ -475,7 +479,17 @@ def timed(entries: list[dict[str, Any]], given: argparse.Namespace) -> int:
         for tree in trees.values():
             tree.end_process()
     print(table(rows))
-    return len(entries) - len(rows)
+    return len(entries) - len([row for row in rows if row["verdict"] != "not timed"])
+
+
+def known_of(one: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row says of an entry before it is timed, and nothing of its times."""
+    return {
+        **dict.fromkeys(COLUMNS, ""),
+        **{name: one[name] for name in ("family", "workload", "what", "recorded_ms", "cold", "recorded")},
+        "control_recorded_ms": round(one["control_ms"], 6) or "",
+        "configuration": ",".join(f"{k}={v}" for k, v in one["configuration"].items()),
+    }
 
 
 def time_one(
@@ -511,13 +525,10 @@ def time_one(
                 break
     now = median(times["now", "winner"])
     row = {
-        **{name: one[name] for name in ("family", "workload", "what", "recorded_ms", "cold", "recorded")},
-        "before_ms": "", "now_ms": round(now, 6), "now_over_before": "", "low": "", "high": "",
-        "now_over_recorded": round(now / one["recorded_ms"], 4), "code": "", "results": "",
-        "control_recorded_ms": round(one["control_ms"], 6) or "", "control_before_ms": "", "control_now_ms": "",
-        "control_now_over_before": "",
+        **known_of(one),
+        "now_ms": round(now, 6), "now_over_recorded": round(now / one["recorded_ms"], 4),
         "rounds": len(times["now", "winner"]), "clock_mhz": at["now"].ask(do="clock")["mhz"],
-        "configuration": ",".join(f"{k}={v}" for k, v in one["configuration"].items()),
+        "reason": "; ".join(problems),
     }  # fmt: skip
     for name in at:
         if (name, "control") in times:
@@ -597,7 +608,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:
         families.setdefault(str(row["family"]), []).append(str(row["verdict"]))
     for family, verdicts in sorted(families.items()):
-        counts = {one: verdicts.count(one) for one in ("faster", "same within noise", "slower", "undecided")}
+        counts = {one: verdicts.count(one) for one in VERDICTS}
         lines.append(
             f"{family}: {len(verdicts)} entries, " + ", ".join(f"{n} {what}" for what, n in counts.items())
         )
