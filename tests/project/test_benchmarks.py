@@ -223,8 +223,8 @@ def test_what_the_same_code_differs_by_is_the_noise(tmp_path: Path, monkeypatch:
     header = "family,verdict,code,before_ms,now_ms,now_over_before,now_over_recorded"
     lines = [  # the verdicts are of rows alone
         "a,slower,same,1,1.02,1.02,1", "a,faster,same,1,0.97,0.97,1", "a,not timed,same,,,,",
-        "examples/b,slower,other,1,1.02,1.02,1", "examples/b,slower,other,1,1.03,1.03,1", "examples/b,faster,other,1,0.96,0.96,1",
-        "c,slower,,,1.01,,1.01", "c,swept again,,,2,,2",
+        "examples/b,slower,other,1,1.02,1.02,1", "examples/b,slower,other,1,1.03,1.03,1",
+        "examples/b,faster,other,1,0.96,0.96,1", "c,slower,,,1.01,,1.01", "c,swept again,,,2,,2",
     ]  # fmt: skip
     (tmp_path / entries_again.RECORD).write_text("\n".join([header, *lines]), encoding="utf-8")
     monkeypatch.setattr(result_files, "RESULTS", tmp_path)
