@@ -14,7 +14,7 @@ median of the rounds' ratios with its 95 % interval, whether the machine code is
 and whether the results have the same bits. ``verdict`` compares the winner in this tree with the earlier one, or, where
 there is none, with the record: "same within noise" where the interval has a ratio within 1 % of 1 (2 % beside a
 record), "undecided" where it is wider than 5 %, else "faster" or "slower". Control is timed too where it is recorded to
-take less than --control ms.
+take less than --control ms. ``reason`` is why a tree did not time an entry.
 """
 
 import argparse
@@ -44,11 +44,14 @@ SAMPLES = 3  # of a configuration in a round
 ROUNDS = 5, 40  # at least, at most
 NOISE, RECORDED_NOISE = 0.01, 0.02
 WIDE = 0.05  # an interval that says nothing
+RECORD, SWEPT = "entries-again-h200.csv", "swept again"  # the file of results; rows of it that a sweep gave
+VERDICTS = "faster", "same within noise", "slower", "undecided", "not timed"
 AHEAD = 6  # workloads whose inputs are made before their turn
 COLUMNS = (
     "family", "workload", "what", "recorded_ms", "before_ms", "now_ms", "now_over_before", "low", "high",
     "now_over_recorded", "verdict", "code", "results", "control_recorded_ms", "control_before_ms", "control_now_ms",
-    "control_now_over_before", "rounds", "cold", "recorded", "device", "clock_mhz", "configuration",
+    "control_now_over_before", "rounds", "cold", "recorded", "device", "clock_mhz", "configuration", "part",
+    "reason",
 )  # fmt: skip
 
 
@@ -188,6 +191,7 @@ def serve(folder: str, threads: int) -> int:
         try:
             if name not in families:
                 families[name] = load_family(str(tree / name) if "/" in name else name)
+                _ = families[name].module  # an earlier tree's threads find it while it is still being loaded
             task["loaded"] = load_workload(families[name], task["path"])
         except Exception as problem:  # noqa: BLE001 - a tree need not have the family
             task["problem"] = f"{type(problem).__name__}: {problem}"[:200]
@@ -459,13 +463,17 @@ def timed(entries: list[dict[str, Any]], given: argparse.Namespace) -> int:
             begin = time.monotonic()
             try:
                 row = time_one(number, one, trees, given.each)
-                rows.append({**row, "device": device["device"]})
+                rows.append({**row, "device": device["device"], "part": given.part})
                 write_rows(given.out / "entries-again.csv", rows, COLUMNS)
                 print("{family:24} {what:24} recorded {recorded_ms:10.5f}  before {before_ms:>10}  now {now_ms:10.5f}  "
                       "{now_over_before:>7}  {verdict}, code {code}, results {results}".format(**row)
                       + f" ({time.monotonic() - begin:.1f} s)", flush=True)  # fmt: skip
             except Exception as problem:  # noqa: BLE001 - of this entry; the others are timed
                 print(f"{one['family']} {one['what']}: {problem}", flush=True)
+                rows.append(
+                    {**known_of(one), "verdict": "not timed", "part": given.part, "reason": str(problem)}
+                )
+                write_rows(given.out / "entries-again.csv", rows, COLUMNS)
                 if any(tree.process.poll() is not None for tree in trees.values()):
                     break
             is_last = is_last_of(number, entries)
@@ -475,7 +483,17 @@ def timed(entries: list[dict[str, Any]], given: argparse.Namespace) -> int:
         for tree in trees.values():
             tree.end_process()
     print(table(rows))
-    return len(entries) - len(rows)
+    return len(entries) - len([row for row in rows if row["verdict"] != "not timed"])
+
+
+def known_of(one: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row says of an entry before it is timed, and nothing of its times."""
+    return {
+        **dict.fromkeys(COLUMNS, ""),
+        **{name: one[name] for name in ("family", "workload", "what", "recorded_ms", "cold", "recorded")},
+        "control_recorded_ms": round(one["control_ms"], 6) or "",
+        "configuration": ",".join(f"{k}={v}" for k, v in one["configuration"].items()),
+    }
 
 
 def time_one(
@@ -511,13 +529,10 @@ def time_one(
                 break
     now = median(times["now", "winner"])
     row = {
-        **{name: one[name] for name in ("family", "workload", "what", "recorded_ms", "cold", "recorded")},
-        "before_ms": "", "now_ms": round(now, 6), "now_over_before": "", "low": "", "high": "",
-        "now_over_recorded": round(now / one["recorded_ms"], 4), "code": "", "results": "",
-        "control_recorded_ms": round(one["control_ms"], 6) or "", "control_before_ms": "", "control_now_ms": "",
-        "control_now_over_before": "",
+        **known_of(one),
+        "now_ms": round(now, 6), "now_over_recorded": round(now / one["recorded_ms"], 4),
         "rounds": len(times["now", "winner"]), "clock_mhz": at["now"].ask(do="clock")["mhz"],
-        "configuration": ",".join(f"{k}={v}" for k, v in one["configuration"].items()),
+        "reason": "; ".join(problems),
     }  # fmt: skip
     for name in at:
         if (name, "control") in times:
@@ -597,11 +612,46 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:
         families.setdefault(str(row["family"]), []).append(str(row["verdict"]))
     for family, verdicts in sorted(families.items()):
-        counts = {one: verdicts.count(one) for one in ("faster", "same within noise", "slower", "undecided")}
+        counts = {one: verdicts.count(one) for one in VERDICTS}
         lines.append(
             f"{family}: {len(verdicts)} entries, " + ", ".join(f"{n} {what}" for what, n in counts.items())
         )
     return "\n".join(lines)
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def tables() -> dict[str, str]:
+    """What docs/results/accessor-costs.md has (pages.py): by family, what is beyond the noise, which is what the ratios
+    of rows with the same machine code reach."""
+    from result_files import RESULTS, read_rows
+
+    rows = [row for row in read_rows(RESULTS / RECORD) if row["verdict"] != SWEPT]
+    beside = [row for row in rows if row["now_over_before"]]
+    noise = [float(row["now_over_before"]) for row in beside if row["code"] == "same"]
+    heads = (
+        "family or example", "entries", "machine code", "faster", "same", "slower", "now / before",
+        "against the record only", "now / recorded", "not timed",
+    )  # fmt: skip
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for family in sorted({row["family"] for row in rows}, key=lambda name: ("/" in name, name)):
+        ours = [row for row in rows if row["family"] == family]
+        ratios = [float(row["now_over_before"]) for row in beside if row["family"] == family]
+        alone = [float(row["now_over_recorded"]) for row in ours if row["now_ms"] and not row["before_ms"]]
+        faster, slower = sum(at < min(noise) for at in ratios), sum(at > max(noise) for at in ratios)
+        cells = [
+            len(ours), " and ".join(sorted({row["code"] for row in ours} - {""})) or "new", faster,
+            len(ratios) - faster - slower, slower, reach(ratios), len(alone), reach(alone),
+            len(ours) - len(ratios) - len(alone),
+        ]  # fmt: skip
+        lines.append(f"| {Path(family).name} | {' | '.join(str(cell) for cell in cells)} |")
+    return {"families": "\n".join(lines)}
+
+
+def reach(ratios: Sequence[float]) -> str:
+    ends = [f"{end(ratios):.3f}" for end in (min, max)] if ratios else []
+    return " to ".join(dict.fromkeys(ends))
 
 
 if __name__ == "__main__":

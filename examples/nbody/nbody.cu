@@ -30,8 +30,13 @@ AUTOTUNE_DEVICE void for_bodies(typename Policy::bodies bodies, unsigned lane, V
   }
 }
 
+// How many blocks a multiprocessor has to have room for: 1024 threads, which leaves each 64 registers. By itself the
+// compiler saves registers for more threads, and a thread's interactions wait for one another's square roots.
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
+constexpr int fewest_blocks = 1024 / Policy::block_size;
+
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size, fewest_blocks<Policy>)
     nbody(typename Policy::bodies bodies, typename Policy::acceleration acceleration, float softening) {
   constexpr unsigned mine = Policy::bodies_per_thread, teams = Policy::block_size / Policy::threads_per_body;
   const unsigned count = bodies.extent(0), lane = threadIdx.x % Policy::threads_per_body;

@@ -219,6 +219,22 @@ def test_a_tree_comes_before_the_callers_own_path(tmp_path: Path, monkeypatch: p
         assert given["env"]["PYTHONPATH"].split(os.pathsep) == after
 
 
+def test_what_the_same_code_differs_by_is_the_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    header = "family,verdict,code,before_ms,now_ms,now_over_before,now_over_recorded"
+    lines = [  # the verdicts are of rows alone
+        "a,slower,same,1,1.02,1.02,1", "a,faster,same,1,0.97,0.97,1", "a,not timed,same,,,,",
+        "examples/b,slower,other,1,1.02,1.02,1", "examples/b,slower,other,1,1.03,1.03,1",
+        "examples/b,faster,other,1,0.96,0.96,1", "c,slower,,,1.01,,1.01", "c,swept again,,,2,,2",
+    ]  # fmt: skip
+    (tmp_path / entries_again.RECORD).write_text("\n".join([header, *lines]), encoding="utf-8")
+    monkeypatch.setattr(result_files, "RESULTS", tmp_path)
+    assert entries_again.tables()["families"].splitlines()[2:] == [
+        "| a | 3 | same | 0 | 2 | 0 | 0.970 to 1.020 | 0 |  | 1 |",
+        "| c | 1 | new | 0 | 0 | 0 |  | 1 | 1.010 | 0 |",
+        "| b | 3 | other | 1 | 1 | 1 | 0.960 to 1.030 | 0 |  | 0 |",
+    ]
+
+
 def test_no_script_is_left_out() -> None:
     run = SMALL.keys() | CHECKED.keys() | ELSEWHERE.keys()
     assert run <= SCRIPTS.keys()
