@@ -5,7 +5,6 @@ synchronous. AUTOTUNE_CPU_THREADS limits the threads; without it, all that this 
 """
 
 import ctypes
-import math
 import os
 import platform
 import time
@@ -345,9 +344,7 @@ def _view(stored: Stored, buffer: Bytes, pitch: int) -> CpuPlaced:
     """``buffer`` as ``stored`` says; the rows of a plane, or of an image, are ``pitch`` texels apart."""
     if stored.memory != "texture" and stored.raster is None:
         return CpuPlaced(stored, stored.argument(buffer.ctypes.data), buffer)
-    width, height = stored.plane or (stored.texels, 1)
-    if stored.raster:
-        width, height = stored.raster.size[0], math.prod(stored.raster.size[1:])
+    width, height = stored.raster.size[:2] if stored.raster else stored.plane or (stored.texels, 1)
     texture = HostTexture(buffer.ctypes.data, width, height, pitch)
     return CpuPlaced(stored, stored.argument(ctypes.addressof(texture)), buffer, texture)
 

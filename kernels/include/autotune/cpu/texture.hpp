@@ -3,7 +3,7 @@
 #pragma once
 
 // What a cudaTextureObject_t points to, mirrored by autotune/device/cpu/native.py. A plane's rows are `pitch`
-// texels apart; a linear texture is one row.
+// texels apart; a linear texture is one row. A volume's slices of `height` rows follow each other.
 struct autotune_texture {
   const unsigned char* data;
   unsigned long long width, height, pitch;  // texels
@@ -21,12 +21,19 @@ inline T texel(const autotune_texture& texture, unsigned long long index) {
   return value;
 }
 
-// The rows of a volume follow each other: height counts all of them.
-inline unsigned char* texel_of(unsigned long long object, unsigned long long row, unsigned long long column,
-                               unsigned long long bytes) {
+// The texel at byte `byte` of a row.
+template <class T>
+inline T* surface(unsigned long long object, int byte, int y, int z = 0) {
   const auto& texture = *reinterpret_cast<const autotune_texture*>(object);
-  return const_cast<unsigned char*>(texture.data) + (row * texture.pitch + column) * bytes;
+  const unsigned long long row = texture.height * static_cast<unsigned>(z) + static_cast<unsigned>(y);
+  return const_cast<T*>(reinterpret_cast<const T*>(texture.data + row * texture.pitch * sizeof(T) + byte));
 }
+
+// A T that lies where something else may be stored.
+template <class T>
+struct __attribute__((may_alias)) Aliasing {
+  T value;
+};
 
 // Towards zero is as good as down: what lies below zero is clamped to it.
 inline unsigned long long clamped(float coordinate, unsigned long long extent) {
@@ -53,5 +60,22 @@ inline T tex2D(cudaTextureObject_t object, float x, float y) {
 
 template <class T>
 inline T __ldg(const T* address) {
-  return *address;
+  return reinterpret_cast<const autotune::cpu::Aliasing<T>*>(address)->value;
+}
+
+template <class T>
+inline T surf2Dread(cudaSurfaceObject_t object, int byte, int y) {
+  return __ldg(autotune::cpu::surface<T>(object, byte, y));
+}
+template <class T>
+inline T surf3Dread(cudaSurfaceObject_t object, int byte, int y, int z) {
+  return __ldg(autotune::cpu::surface<T>(object, byte, y, z));
+}
+template <class T>
+inline void surf2Dwrite(T texel, cudaSurfaceObject_t object, int byte, int y) {
+  memcpy(autotune::cpu::surface<T>(object, byte, y), &texel, sizeof(T));
+}
+template <class T>
+inline void surf3Dwrite(T texel, cudaSurfaceObject_t object, int byte, int y, int z) {
+  memcpy(autotune::cpu::surface<T>(object, byte, y, z), &texel, sizeof(T));
 }
