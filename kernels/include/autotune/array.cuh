@@ -77,7 +77,7 @@ struct Array : detail::Handle<Memory>, Mapping, detail::PartStride<Value, Memory
 #pragma unroll
       for (int p = 0; p < parts; ++p) read.texel[p] = this->memory.template load<Dims>(place(element, p));
     }
-    return bit_cast<Value>(read);
+    return autotune::bit_cast<Value>(read);
   }
 
   template <class... Indices>
@@ -87,7 +87,7 @@ struct Array : detail::Handle<Memory>, Mapping, detail::PartStride<Value, Memory
     };
     static_assert(Memory::is_writable,
                   "this array is only read: declare it with role: output or scratch to store to it");
-    const Parts written = bit_cast<Parts>(value);
+    const Parts written = autotune::bit_cast<Parts>(value);
     const Offset element = element_at(indices...);
     if constexpr (Memory::is_writable && Records::is_grouped) {
       Records::template store<Dims>(this->memory, written.texel, element, part_stride());

@@ -184,7 +184,7 @@ struct TextureImage : detail::Rows<cudaTextureObject_t, ExtentsOf> {
     if constexpr (is_float)
       return texel<float>(place);
     else
-      return bit_cast<Element>(texel<Texel<sizeof(Element)>>(place));
+      return autotune::bit_cast<Element>(texel<Texel<sizeof(Element)>>(place));
   }
   template <class Fetched>
   AUTOTUNE_DEVICE Fetched texel(const float (&place)[rank]) const {
@@ -209,9 +209,9 @@ struct SurfaceImage : detail::Rows<cudaSurfaceObject_t, ExtentsOf> {
     constexpr int axes[] = {AXES...};
     const int x = index[axes[rank - 1]] * static_cast<int>(sizeof(Element)), y = index[axes[rank - 2]];
     if constexpr (rank == 2)
-      surf2Dwrite(bit_cast<Unit>(value), this->memory.object, x, y);
+      surf2Dwrite(autotune::bit_cast<Unit>(value), this->memory.object, x, y);
     else
-      surf3Dwrite(bit_cast<Unit>(value), this->memory.object, x, y, index[axes[0]]);
+      surf3Dwrite(autotune::bit_cast<Unit>(value), this->memory.object, x, y, index[axes[0]]);
   }
 
   template <class... Indices>
@@ -220,9 +220,9 @@ struct SurfaceImage : detail::Rows<cudaSurfaceObject_t, ExtentsOf> {
     constexpr int axes[] = {AXES...};
     const int x = index[axes[rank - 1]] * static_cast<int>(sizeof(Element)), y = index[axes[rank - 2]];
     if constexpr (rank == 2)
-      return bit_cast<Element>(surf2Dread<Unit>(this->memory.object, x, y));
+      return autotune::bit_cast<Element>(surf2Dread<Unit>(this->memory.object, x, y));
     else
-      return bit_cast<Element>(surf3Dread<Unit>(this->memory.object, x, y, index[axes[0]]));
+      return autotune::bit_cast<Element>(surf3Dread<Unit>(this->memory.object, x, y, index[axes[0]]));
   }
 };
 

@@ -274,7 +274,7 @@ struct Narrow {
     const float scale = Scale::of(codes, indices...);
 #pragma unroll
     for (int n = 0; n < numbers; ++n) wide.number[n] = static_cast<Number>(Codec::widen(read.code[n], scale));
-    return bit_cast<Value>(wide);
+    return autotune::bit_cast<Value>(wide);
   }
 
   template <class... Indices>
@@ -282,7 +282,7 @@ struct Narrow {
     struct Numbers {
       Number number[numbers];
     };
-    const Numbers wide = bit_cast<Numbers>(value);
+    const Numbers wide = autotune::bit_cast<Numbers>(value);
     const float scale = Scale::of(codes, indices...);
     Coded written;
 #pragma unroll
