@@ -38,6 +38,7 @@ _ALIGNMENT = 64
 _FLUSHED_BYTES = 32 << 20
 _PART = 1 << 18  # numbers that are compared at a time
 _NO_LIMIT = 2**31 - 1
+_TEXELS = 2**23  # along an axis: a float32 below that has the half at which a texel's centre is
 _STEP = 0x9E3779B97F4A7C15  # an odd number without a pattern: its multiples, by 64 bits, lie far apart
 
 # kernels/include/autotune/cpu/abi.hpp: Status.
@@ -367,19 +368,17 @@ def _threads() -> int:
 
 
 def _limits() -> Limits:
-    """The host's memory, constant memory and block size as on a GPU, shared memory above that of any, and no other
-    limit."""
-    unlimited = (
-        "grid_x grid_y grid_z texture_1d_texels texture_2d_width texture_2d_height texture_pitched_width "
-        "texture_pitched_height"
-    )
+    """The host's memory, constant memory and block size as on a GPU, shared memory above that of any, and rows of
+    textures as long as a coordinate is exact."""
+    planes = "texture_2d_width texture_2d_height texture_pitched_width texture_pitched_height"
     return Limits(
-        **dict.fromkeys(unlimited.split(), _NO_LIMIT),
+        **dict.fromkeys(["grid_x", "grid_y", "grid_z", "texture_1d_texels"], _NO_LIMIT),
+        **dict.fromkeys(planes.split(), _TEXELS),
         shared_bytes_per_block=1 << 20,
         constant_bytes=CONSTANT_BYTES,
-        texture_3d=(_NO_LIMIT,) * 3,
-        surface_2d=(_NO_LIMIT,) * 2,
-        surface_3d=(_NO_LIMIT,) * 3,
+        texture_3d=(_TEXELS,) * 3,
+        surface_2d=(_TEXELS,) * 2,
+        surface_3d=(_TEXELS,) * 3,
         texture_pitch_bytes=1,
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     )

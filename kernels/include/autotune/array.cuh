@@ -113,11 +113,7 @@ struct Array : detail::Handle<Memory>, Mapping, detail::PartStride<Value, Memory
   }
   // The texel of a part, counted from the first of the array; its address in memory that has addresses.
   AUTOTUNE_DEVICE Offset place(Offset element, int part) const {
-    if constexpr (Runs::given > 0)
-      return Records::template offset<parts>(element, static_cast<Offset>(part),
-                                             static_cast<Offset>(this->Runs::number[0]));
-    else
-      return Records::template offset<parts>(element, static_cast<Offset>(part), static_cast<Offset>(0));
+    return Records::template offset<parts>(element, static_cast<Offset>(part), part_stride());
   }
   template <class... Indices>
   AUTOTUNE_DEVICE auto address(int part, Indices... indices) const {

@@ -15,8 +15,7 @@
 #define AUTOTUNE_DEVICE __device__ __forceinline__
 #define AUTOTUNE_EVERYWHERE __host__ __device__ __forceinline__
 
-namespace autotune {
-namespace detail {
+namespace autotune::detail {
 
 static constexpr bool is_cpu = false;
 
@@ -34,8 +33,7 @@ AUTOTUNE_DEVICE void store_texel(Texel* place, Texel texel) {
   *place = texel;
 }
 
-}  // namespace detail
-}  // namespace autotune
+}  // namespace autotune::detail
 #endif
 #include "autotune/integers.cuh"
 

@@ -160,20 +160,14 @@ struct TextureImage : detail::Rows<cudaTextureObject_t, ExtentsOf> {
   template <class... Indices>
   AUTOTUNE_DEVICE auto load(Indices... indices) const {
     static_assert(sizeof...(Indices) == rank, "one index for each axis");
-    const float place[] = {static_cast<float>(static_cast<int>(indices))...};
-    return fetched(place);
+    return sample(static_cast<int>(indices)...);
   }
 
+  // Whole numbers are centres of texels. Hardware knows a period only of coordinates in units of the extents.
   template <class... Coordinates>
   AUTOTUNE_DEVICE auto sample(Coordinates... coordinates) const {
     static_assert(sizeof...(Coordinates) == rank, "one coordinate for each axis");
-    const float place[] = {static_cast<float>(coordinates)...};
-    return fetched(place);
-  }
-
- private:
-  // Whole numbers are centres of texels. Hardware knows a period only of coordinates in units of the extents.
-  AUTOTUNE_DEVICE auto fetched(const float (&index)[rank]) const {
+    const float index[] = {static_cast<float>(coordinates)...};
     constexpr int axes[] = {AXES...};
     float place[rank];
 #pragma unroll
@@ -186,6 +180,8 @@ struct TextureImage : detail::Rows<cudaTextureObject_t, ExtentsOf> {
     else
       return autotune::bit_cast<Element>(texel<Texel<sizeof(Element)>>(place));
   }
+
+ private:
   template <class Fetched>
   AUTOTUNE_DEVICE Fetched texel(const float (&place)[rank]) const {
     if constexpr (rank == 2)

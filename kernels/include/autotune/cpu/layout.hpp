@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's definitions of what the layout library's headers define for GPUs alone (device.cuh, and where a header says
-// #ifndef AUTOTUNE_CPU).
+// The host's definitions of what the layout library's headers define for GPUs alone (device.cuh, and where a header
+// says #ifndef AUTOTUNE_CPU).
 #pragma once
 #include "autotune/cpu/texture.hpp"
 #include "autotune/cpu/threads.hpp"
