@@ -96,11 +96,12 @@ AUTOTUNE_DEVICE void convert_across(const From& from, const To& to) {
   for (unsigned n = threadIdx.x; n < edge * edge; n += conversion_threads) {
     place.at[Shape::from] = first + n % edge;
     place.at[Shape::to] = second + n / edge;
-    if (place.at[Shape::from] < from.extent(Shape::from) && place.at[Shape::to] < from.extent(Shape::to))
+    if (place.at[Shape::from] < from.extent(Shape::from) && place.at[Shape::to] < from.extent(Shape::to)) {
       if constexpr (is_cpu)  // a cache holds the tile
         copy_value<Shape::rank>(from, to, place);
       else
         copy_value<Shape::rank>(from, Held<Value>{&tile[n / edge][n % edge]}, place);
+    }
   }
   if (is_cpu) return;
   __syncthreads();
