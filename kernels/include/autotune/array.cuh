@@ -40,6 +40,9 @@ struct Array : detail::Handle<Memory>, Mapping, detail::PartStride<Value, Memory
   using Offset = typename Mapping::Offset;
   using Runs = detail::PartStride<Value, Memory, Mapping, Records>;
   static constexpr int parts = sizeof(Value) / sizeof(Texel);
+  struct Parts {
+    Texel texel[parts];
+  };
   static_assert(sizeof(Value) % sizeof(Texel) == 0, "a value is a whole number of texels");
   static_assert(detail::is_mapping<Mapping>, "this Mapping lacks what requirements.cuh says of one");
   static_assert(detail::is_dims<Dims>, "these Dims lack what requirements.cuh says of them");
@@ -67,9 +70,7 @@ struct Array : detail::Handle<Memory>, Mapping, detail::PartStride<Value, Memory
 
   template <class... Indices>
   AUTOTUNE_DEVICE Value load(Indices... indices) const {
-    struct Parts {
-      Texel texel[parts];
-    } read;
+    Parts read;
     const Offset element = element_at(indices...);
     if constexpr (Records::is_grouped) {
       Records::template load<Dims>(this->memory, read.texel, element, part_stride());
@@ -82,9 +83,6 @@ struct Array : detail::Handle<Memory>, Mapping, detail::PartStride<Value, Memory
 
   template <class... Indices>
   AUTOTUNE_DEVICE void store(const Value& value, Indices... indices) const {
-    struct Parts {
-      Texel texel[parts];
-    };
     static_assert(Memory::is_writable,
                   "this array is only read: declare it with role: output or scratch to store to it");
     const Parts written = autotune::bit_cast<Parts>(value);

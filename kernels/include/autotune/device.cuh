@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One header for both compilers: what a device function is, and bit-exact casts.
-// Under NVRTC and nvcc the CUDA built-ins are there; the host compiler gets them from cpu.hpp, and from cpu/layout.hpp
-// what the library's headers define for GPUs alone.
+// Under NVRTC and nvcc the CUDA built-ins are there; the host compiler gets them and its own parts from cpu.hpp.
 #pragma once
 
 #ifdef AUTOTUNE_CPU

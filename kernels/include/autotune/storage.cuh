@@ -255,6 +255,9 @@ struct Narrow {
   using value_type = Value;
   static constexpr int numbers = sizeof(Value) / sizeof(Number);
   using Coded = typename Codes::value_type;
+  struct Numbers {
+    Number number[numbers];
+  };
   static_assert(sizeof(Coded) == numbers * sizeof(typename Codec::Code), "a code for each number");
 
   Codes codes;
@@ -267,9 +270,7 @@ struct Narrow {
 
   template <class... Indices>
   AUTOTUNE_DEVICE Value load(Indices... indices) const {
-    struct Numbers {
-      Number number[numbers];
-    } wide;
+    Numbers wide;
     const Coded read = codes.load(indices...);
     const float scale = Scale::of(codes, indices...);
 #pragma unroll
@@ -279,9 +280,6 @@ struct Narrow {
 
   template <class... Indices>
   AUTOTUNE_DEVICE void store(const Value& value, Indices... indices) const {
-    struct Numbers {
-      Number number[numbers];
-    };
     const Numbers wide = autotune::bit_cast<Numbers>(value);
     const float scale = Scale::of(codes, indices...);
     Coded written;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's definitions of what the layout library's headers define for GPUs alone (device.cuh, and where a header
-// says #ifndef AUTOTUNE_CPU).
+// For the host: what the layout library's headers define for GPUs alone, in device.cuh and under #ifndef AUTOTUNE_CPU.
 #pragma once
 #include "autotune/cpu/texture.hpp"
 #include "autotune/cpu/threads.hpp"
