@@ -60,7 +60,7 @@ _RUNTIME = ("-O2", "-pthread")
 _ARITHMETIC = ("-O3", "-fno-math-errno", "-fno-trapping-math")
 _NAMES = ("c++", "g++", "clang++")
 _CHECKS_BOUNDS = "-DAUTOTUNE_CHECK_BOUNDS"
-VIOLATION = "autotune::detail::violation"  # kernels/include/autotune/checked.cuh
+VIOLATION = "autotune::detail::violation"  # kernels/include/autotune/cpu/layout.hpp
 _ACCESSOR = re.compile(r"using (\w+) = (autotune::(?:Array|Narrow|SurfaceImage)<.*>);")
 _USUAL = re.compile(r"([\w.]+-)*(c\+\+|g\+\+|clang|clang\+\+)(-[\d.]+)?")
 

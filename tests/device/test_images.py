@@ -11,6 +11,7 @@ from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration.workload import bind
 from autotune.device.cpu.backend import CpuBackend
+from autotune.layout import Raster, Sampling
 
 TRIED = [
     {},
@@ -37,3 +38,18 @@ def test_every_layout_of_an_image_gives_the_same(tmp_path: Path) -> None:
         np.testing.assert_allclose(outputs["between"], between(given), atol=2e-6)
     exact = between(given, bits=20)  # what interpolation with 8 bits is worth
     assert 0 < np.abs(made[0]["between"] - exact).max() < 3 / 512
+
+
+def test_rows_that_a_float_cannot_count_are_refused() -> None:
+    """A coordinate is a float, and the centre of a texel lies between two whole numbers."""
+    with CpuBackend() as backend:
+        limits = backend.device.limits
+    most = 2**23
+    assert float(np.float32(most - 0.5)) == most - 0.5
+    assert float(np.float32(most + 0.5)) != most + 0.5
+    for size in ((most, most), (most, 1, most)):
+        assert Raster(size, "float32", Sampling()).explain_refusal("a", limits) == ""
+        longer = Raster((most + 1, *size[1:]), "float32", Sampling())
+        assert longer.explain_refusal("a", limits).startswith(
+            f"a: an image of {longer.size} texels passes the "
+        )

@@ -4,6 +4,7 @@ library; checked accessors; conversions to and from mdspan and CuTe."""
 import os
 import re
 import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,12 +22,11 @@ WARNINGS = ("-std=c++17", "-Wall", "-Wextra", "-Werror")
 # Headers that clang 19 includes ahead of a CUDA source and CUDA 13 no longer has, or a toolkit without curand.
 GONE = ("texture_fetch_functions.h", "curand_mtgp32_kernel.h")
 
-# What programs include most, and all that overloads functions of C.
+# All of the standard library, and what a testing framework includes of the system.
 STANDARD = "".join(
     f"#include <{name}>\n"
-    for name in ("algorithm", "array", "atomic", "chrono", "cmath", "complex", "cstdlib", "functional", "future",
-                 "iostream", "map", "math.h", "memory", "mutex", "numeric", "optional", "random", "regex", "sstream",
-                 "stdlib.h", "string", "thread", "tuple", "unordered_map", "variant", "vector")
+    for name in ("bits/stdc++.h", "math.h", "stdlib.h", "execinfo.h", "fcntl.h", "pthread.h", "signal.h",
+                 "sys/stat.h", "sys/time.h", "sys/wait.h", "unistd.h")
 )  # fmt: skip
 LIBRARY = "".join(
     f'#include "autotune/{path.name}"\n' for path in sorted((include_dir() / "autotune").glob("*.cuh"))
@@ -57,11 +57,24 @@ def test_the_version_is_the_packages() -> None:
     assert f'#define AUTOTUNE_LAYOUT_VERSION "{autotune.__version__}"\n' in header
 
 
-def test_every_header_names_its_licence() -> None:
-    files = [*include_dir().rglob("*.cuh"), *include_dir().rglob("*.hpp"), *include_dir().rglob("*.cpp")]
-    assert len(files) > 40
+def test_every_file_names_its_licence() -> None:
+    files = [path for path in include_dir().rglob("*") if path.is_file()]
+    assert len(files) > 100
     for path in files:
-        assert path.read_text().startswith("// SPDX-License-Identifier: Apache-2.0\n"), path
+        assert re.match(r"(//|#) SPDX-License-Identifier: Apache-2.0\n", path.read_text()), path
+
+
+def test_what_is_the_cpus_own_is_in_its_folder() -> None:
+    """device.cuh chooses between them; no other header has both, and no header of the cpu includes the library's."""
+    shim = [include_dir() / "autotune" / "cpu.hpp", *(include_dir() / "autotune" / "cpu").rglob("*.hpp")]
+    assert len(shim) > 15
+    for path in shim:
+        assert not re.search(r'#include "autotune/\w+\.cuh"', path.read_text()), path
+    for path in (include_dir() / "autotune").glob("*.cuh"):
+        text = path.read_text()
+        assert "#ifdef AUTOTUNE_CPU" not in text or path.name == "device.cuh", path
+        for alone in re.findall(r"#ifndef AUTOTUNE_CPU\n(.*?)#endif", text, re.DOTALL):
+            assert "#el" not in alone, path
 
 
 # -- the program ---------------------------------------------------------------------------------------------
@@ -139,8 +152,75 @@ int main() {
         made = built(compiler, order + body, tmp_path, f"-std={standard}", "-fsyntax-only")
         assert not made.exists()
     if (compiler, standard) in (("g++", "c++17"), (CLANG, "c++20")):
-        made = built(compiler, "#include <cmath>\n" + LIBRARY + STANDARD + body, tmp_path, f"-std={standard}")
+        made = built(
+            compiler, f"#include <memory>\n{LIBRARY}#include <iostream>\n{body}", tmp_path, f"-std={standard}"
+        )
         assert succeed(made) == "1.414210.510.91426\n"
+
+
+@pytest.mark.zig
+def test_the_headers_and_libcxx_do_not_clash(tmp_path: Path) -> None:
+    body = "float number = sqrt(2.0f) + std::abs(-1.0f) + min(1, 2);\n"
+    (tmp_path / "x.cpp").write_text(
+        f"#include <vector>\n{LIBRARY}#include <cmath>\n#include <iostream>\n{body}"
+    )
+    options = ["-std=c++17", *WARNINGS[1:3], "-DAUTOTUNE_CPU", f"-isystem{include_dir()}", "-c", "x.cpp"]
+    succeed(sys.executable, "-m", "ziglang", "c++", *options, folder=tmp_path)
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("compiler", HOST)
+def test_headers_of_cuda_may_come_first_or_last(compiler: str, tmp_path: Path) -> None:
+    body = "int main() { return min(static_cast<int>(threadIdx.x), 1) + static_cast<int>(make_uint2(0, 0).x); }\n"
+    cuda = "#include <cuda_fp16.h>\n#include <cuda_runtime.h>\n"
+    for order in (cuda + LIBRARY, LIBRARY + cuda):
+        built(compiler, order + body, tmp_path, *ISYSTEM, "-fsyntax-only")
+
+
+VALUES = """
+#include <bit>
+#include <complex>
+#include "autotune/layout.cuh"
+bool operator==(float4 a, float4 b) { return a.x == b.x && a.w == b.w; }
+namespace other {
+struct Pair {
+  float a, b;
+  bool operator==(const Pair& pair) const { return a == pair.a && b == pair.b; }
+};
+template <class To, class From>
+To bit_cast(const From&) = delete;
+}
+template <class Value, class Array>
+[[gnu::noinline]] bool stores(Value* memory, Array array, Value one, Value two) {
+  memory[1] = one;
+  array.store(two, 1);
+  return memory[1] == two;
+}
+template <class Value, class Array>
+[[gnu::noinline]] bool loads(Value* memory, Array array, Value one, Value two) {
+  array.store(two, 1);
+  memory[1] = one;
+  return array.load(1) == one;
+}
+template <class Value>
+bool holds(Value one, Value two) {
+  Value memory[2] = {};
+  const auto array = autotune::dense<autotune::GlobalArray<Value>>(memory, 2);
+  return stores(memory, array, one, two) && loads(memory, array, one, two);
+}
+int main() {
+  const bool is_right = holds(1.0f, 2.0f) && holds(1.0, 2.0) && holds<long long>(1, 2) && holds<short>(1, 2) &&
+                        holds<std::complex<float>>({1, 2}, {3, 4}) && holds<other::Pair>({1, 2}, {3, 4}) &&
+                        holds(float4{1, 2, 3, 4}, float4{5, 6, 7, 8});
+  return is_right ? 0 : 1;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", HOST)
+def test_a_program_sees_what_an_accessor_stored(compiler: str, tmp_path: Path) -> None:
+    """Also where the compiler takes it that a float is no word; and a value's own bit_cast is not called."""
+    succeed(built(compiler, VALUES, tmp_path, "-std=c++20", "-O2"))
 
 
 def test_without_cuda_the_headers_say_what_to_define(tmp_path: Path) -> None:
@@ -208,6 +288,17 @@ def test_a_project_finds_the_installed_package(compiler: str, tmp_path: Path) ->
     succeed("cmake", "-S", project, "-B", project, *told)
     succeed("cmake", "--build", project)
     succeed(project / "check")
+
+
+@pytest.mark.cmake
+def test_a_project_that_adds_the_folder_gets_no_warnings_of_it(tmp_path: Path) -> None:
+    found = "find_package(autotune_layout 0.1 REQUIRED)"
+    assert found in fenced("cmake")
+    added = fenced("cmake").replace(found, f"add_subdirectory({include_dir()} headers)")
+    (tmp_path / "CMakeLists.txt").write_text(added)
+    (tmp_path / "check.cpp").write_text(fenced("cpp", 1))
+    succeed("cmake", "-S", tmp_path, "-B", tmp_path, "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror")
+    succeed("cmake", "--build", tmp_path)
 
 
 @pytest.mark.cmake

@@ -5,7 +5,6 @@ synchronous. AUTOTUNE_CPU_THREADS limits the threads; without it, all that this 
 """
 
 import ctypes
-import math
 import os
 import platform
 import time
@@ -39,6 +38,7 @@ _ALIGNMENT = 64
 _FLUSHED_BYTES = 32 << 20
 _PART = 1 << 18  # numbers that are compared at a time
 _NO_LIMIT = 2**31 - 1
+_TEXELS = 2**23  # along an axis: a float32 below that has the half at which a texel's centre is
 _STEP = 0x9E3779B97F4A7C15  # an odd number without a pattern: its multiples, by 64 bits, lie far apart
 
 # kernels/include/autotune/cpu/abi.hpp: Status.
@@ -345,9 +345,7 @@ def _view(stored: Stored, buffer: Bytes, pitch: int) -> CpuPlaced:
     """``buffer`` as ``stored`` says; the rows of a plane, or of an image, are ``pitch`` texels apart."""
     if stored.memory != "texture" and stored.raster is None:
         return CpuPlaced(stored, stored.argument(buffer.ctypes.data), buffer)
-    width, height = stored.plane or (stored.texels, 1)
-    if stored.raster:
-        width, height = stored.raster.size[0], math.prod(stored.raster.size[1:])
+    width, height = stored.raster.size[:2] if stored.raster else stored.plane or (stored.texels, 1)
     texture = HostTexture(buffer.ctypes.data, width, height, pitch)
     return CpuPlaced(stored, stored.argument(ctypes.addressof(texture)), buffer, texture)
 
@@ -370,19 +368,17 @@ def _threads() -> int:
 
 
 def _limits() -> Limits:
-    """The host's memory, constant memory and block size as on a GPU, shared memory above that of any, and no other
-    limit."""
-    unlimited = (
-        "grid_x grid_y grid_z texture_1d_texels texture_2d_width texture_2d_height texture_pitched_width "
-        "texture_pitched_height"
-    )
+    """The host's memory, constant memory and block size as on a GPU, shared memory above that of any, and rows of
+    textures as long as a coordinate is exact."""
+    planes = "texture_2d_width texture_2d_height texture_pitched_width texture_pitched_height"
     return Limits(
-        **dict.fromkeys(unlimited.split(), _NO_LIMIT),
+        **dict.fromkeys(["grid_x", "grid_y", "grid_z", "texture_1d_texels"], _NO_LIMIT),
+        **dict.fromkeys(planes.split(), _TEXELS),
         shared_bytes_per_block=1 << 20,
         constant_bytes=CONSTANT_BYTES,
-        texture_3d=(_NO_LIMIT,) * 3,
-        surface_2d=(_NO_LIMIT,) * 2,
-        surface_3d=(_NO_LIMIT,) * 3,
+        texture_3d=(_TEXELS,) * 3,
+        surface_2d=(_TEXELS,) * 2,
+        surface_3d=(_TEXELS,) * 3,
         texture_pitch_bytes=1,
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     )

@@ -40,6 +40,9 @@ struct Array : detail::Handle<Memory>, Mapping, detail::PartStride<Value, Memory
   using Offset = typename Mapping::Offset;
   using Runs = detail::PartStride<Value, Memory, Mapping, Records>;
   static constexpr int parts = sizeof(Value) / sizeof(Texel);
+  struct Parts {
+    Texel texel[parts];
+  };
   static_assert(sizeof(Value) % sizeof(Texel) == 0, "a value is a whole number of texels");
   static_assert(detail::is_mapping<Mapping>, "this Mapping lacks what requirements.cuh says of one");
   static_assert(detail::is_dims<Dims>, "these Dims lack what requirements.cuh says of them");
@@ -67,9 +70,7 @@ struct Array : detail::Handle<Memory>, Mapping, detail::PartStride<Value, Memory
 
   template <class... Indices>
   AUTOTUNE_DEVICE Value load(Indices... indices) const {
-    struct Parts {
-      Texel texel[parts];
-    } read;
+    Parts read;
     const Offset element = element_at(indices...);
     if constexpr (Records::is_grouped) {
       Records::template load<Dims>(this->memory, read.texel, element, part_stride());
@@ -77,17 +78,14 @@ struct Array : detail::Handle<Memory>, Mapping, detail::PartStride<Value, Memory
 #pragma unroll
       for (int p = 0; p < parts; ++p) read.texel[p] = this->memory.template load<Dims>(place(element, p));
     }
-    return bit_cast<Value>(read);
+    return autotune::bit_cast<Value>(read);
   }
 
   template <class... Indices>
   AUTOTUNE_DEVICE void store(const Value& value, Indices... indices) const {
-    struct Parts {
-      Texel texel[parts];
-    };
     static_assert(Memory::is_writable,
                   "this array is only read: declare it with role: output or scratch to store to it");
-    const Parts written = bit_cast<Parts>(value);
+    const Parts written = autotune::bit_cast<Parts>(value);
     const Offset element = element_at(indices...);
     if constexpr (Memory::is_writable && Records::is_grouped) {
       Records::template store<Dims>(this->memory, written.texel, element, part_stride());
@@ -113,11 +111,7 @@ struct Array : detail::Handle<Memory>, Mapping, detail::PartStride<Value, Memory
   }
   // The texel of a part, counted from the first of the array; its address in memory that has addresses.
   AUTOTUNE_DEVICE Offset place(Offset element, int part) const {
-    if constexpr (Runs::given > 0)
-      return Records::template offset<parts>(element, static_cast<Offset>(part),
-                                             static_cast<Offset>(this->Runs::number[0]));
-    else
-      return Records::template offset<parts>(element, static_cast<Offset>(part), static_cast<Offset>(0));
+    return Records::template offset<parts>(element, static_cast<Offset>(part), part_stride());
   }
   template <class... Indices>
   AUTOTUNE_DEVICE auto address(int part, Indices... indices) const {

@@ -79,32 +79,18 @@ struct Values<Checked<Accessor, Outside>> : Values<Accessor> {
   }
 };
 
-#ifdef AUTOTUNE_CPU
-// What the first thread to leave an array did, for the program that launched it. The others only stop.
-struct Violation {
-  bool is_taken;
-  char text[256];
-};
-inline Violation violation{};
+#ifndef AUTOTUNE_CPU
+AUTOTUNE_DEVICE void stop(const char* array, long long index, int axis, unsigned extent) {
+  printf("%s: index %lld is outside of axis %d, whose extent is %u\n", array, index, axis, extent);
+  __trap();
+}
 #endif
 
 // Ends the kernel, or the program that runs without one, after it has said which index left which array.
 template <class Name>
 struct Stops {
   AUTOTUNE_DEVICE static void report(long long index, int axis, unsigned extent) {
-#ifdef AUTOTUNE_CPU
-    if (!__atomic_exchange_n(&violation.is_taken, true, __ATOMIC_RELAXED))
-      snprintf(violation.text, sizeof(violation.text), "%s: index %lld is outside of axis %d, whose extent is %u",
-               Name::text(), index, axis, extent);
-    if (!cpu::setting.runtime) {  // a program of its own, a unit test
-      fprintf(stderr, "%s\n", violation.text);
-      abort();
-    }
-    __trap();
-#else
-    printf("%s: index %lld is outside of axis %d, whose extent is %u\n", Name::text(), index, axis, extent);
-    __trap();
-#endif
+    stop(Name::text(), index, axis, extent);
   }
 };
 

@@ -91,22 +91,19 @@ AUTOTUNE_DEVICE void convert_across(const From& from, const To& to) {
       place.at[axis] = left % from.extent(axis);
       left /= from.extent(axis);
     }
-#ifdef AUTOTUNE_CPU
-  for (unsigned n = threadIdx.x; n < edge * edge; n += conversion_threads) {  // a cache holds the tile
-    place.at[Shape::from] = first + n % edge;
-    place.at[Shape::to] = second + n / edge;
-    if (place.at[Shape::from] < from.extent(Shape::from) && place.at[Shape::to] < from.extent(Shape::to))
-      copy_value<Shape::rank>(from, to, place);
-  }
-#else
   using Value = typename From::value_type;
   __shared__ Value tile[edge][edge + 1];
   for (unsigned n = threadIdx.x; n < edge * edge; n += conversion_threads) {
     place.at[Shape::from] = first + n % edge;
     place.at[Shape::to] = second + n / edge;
-    if (place.at[Shape::from] < from.extent(Shape::from) && place.at[Shape::to] < from.extent(Shape::to))
-      copy_value<Shape::rank>(from, Held<Value>{&tile[n / edge][n % edge]}, place);
+    if (place.at[Shape::from] < from.extent(Shape::from) && place.at[Shape::to] < from.extent(Shape::to)) {
+      if constexpr (is_cpu)  // a cache holds the tile
+        copy_value<Shape::rank>(from, to, place);
+      else
+        copy_value<Shape::rank>(from, Held<Value>{&tile[n / edge][n % edge]}, place);
+    }
   }
+  if (is_cpu) return;
   __syncthreads();
   for (unsigned n = threadIdx.x; n < edge * edge; n += conversion_threads) {
     place.at[Shape::from] = first + n / edge;
@@ -114,7 +111,6 @@ AUTOTUNE_DEVICE void convert_across(const From& from, const To& to) {
     if (place.at[Shape::from] < from.extent(Shape::from) && place.at[Shape::to] < from.extent(Shape::to))
       copy_value<Shape::rank>(Held<Value>{&tile[n % edge][n / edge]}, to, place);
   }
-#endif
 }
 
 }  // namespace detail

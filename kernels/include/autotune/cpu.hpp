@@ -24,6 +24,9 @@
 // alone.
 #if defined(_GLIBCXX_MATH_H) || defined(_LIBCPP_MATH_H) || defined(_LIBCPP_VERSION)
 #define AUTOTUNE_CPU_STANDARD_LIBRARY
+#if __has_include(<cuda_runtime.h>) && __has_include(<crt/host_config.h>)
+#include <cuda_runtime.h>  // here or never, as it has parameters with the names of macros below
+#endif
 #endif
 
 #define __host__
@@ -49,6 +52,4 @@
 #include "autotune/cpu/atomics.hpp"
 // After those.
 #include "autotune/cpu/intrinsics.hpp"
-#include "autotune/cpu/launch.hpp"
-#include "autotune/cpu/texture.hpp"
-#include "autotune/cpu/threads.hpp"
+#include "autotune/cpu/layout.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One header for both compilers: what a device function is, and bit-exact casts.
-// Under NVRTC and nvcc the CUDA built-ins are there; the host compiler gets them from cpu.hpp.
+// Under NVRTC and nvcc the CUDA built-ins are there; the host compiler gets them and its own parts from cpu.hpp.
 #pragma once
 
 #ifdef AUTOTUNE_CPU
@@ -13,6 +13,26 @@
 #endif
 #define AUTOTUNE_DEVICE __device__ __forceinline__
 #define AUTOTUNE_EVERYWHERE __host__ __device__ __forceinline__
+
+namespace autotune::detail {
+
+static constexpr bool is_cpu = false;
+
+// What an offset of an array is computed as, whose strides are of type Index.
+template <class Index>
+using OffsetOf = Index;
+
+// The one access of a texel, whatever the type of what is stored there.
+template <class Texel>
+AUTOTUNE_DEVICE Texel load_texel(const Texel* place) {
+  return *place;
+}
+template <class Texel>
+AUTOTUNE_DEVICE void store_texel(Texel* place, Texel texel) {
+  *place = texel;
+}
+
+}  // namespace autotune::detail
 #endif
 #include "autotune/integers.cuh"
 

@@ -35,19 +35,19 @@ AUTOTUNE_DEVICE auto load_field(const Array<Value, Memory, Mapping, Dims, Record
     const unsigned byte = begin + p * Read::bytes, inside = byte % sizeof(Texel) / Read::bytes;
     const auto place = array.place(element, static_cast<int>(byte / sizeof(Texel)));
     if constexpr (Memory::is_addressed) {
-      const auto memory = bit_cast<typename Memory::template rebind<typename Read::Piece>>(array.memory);
+      const auto memory = autotune::bit_cast<typename Memory::template rebind<typename Read::Piece>>(array.memory);
       read.piece[p] = memory.template load<Dims1D>(Dims::linear(place) * Read::in_texel + inside);
     } else {
       struct Whole {
         typename Read::Piece piece[Read::in_texel];
       };
-      const Whole whole = bit_cast<Whole>(array.memory.template load<Dims>(place));
+      const Whole whole = autotune::bit_cast<Whole>(array.memory.template load<Dims>(place));
 #pragma unroll
       for (int k = 0; k < Read::in_texel; ++k)
         if (k == static_cast<int>(inside)) read.piece[p] = whole.piece[k];
     }
   }
-  return bit_cast<Type>(read);
+  return autotune::bit_cast<Type>(read);
 }
 
 // Numbers that are stored otherwise (storage.cuh): what else is read of the element is dropped.
@@ -69,8 +69,8 @@ AUTOTUNE_DEVICE void store_field(const Array<Value, Memory, Mapping, Dims, Recor
   using Written = detail::Pieces<typename FieldOf<FIELD>::type, Texel>;
   const auto element = array.element_at(indices...);
   const unsigned begin = offset_of<FIELD, Value>();
-  const auto memory = bit_cast<typename Memory::template rebind<typename Written::Piece>>(array.memory);
-  const Written written = bit_cast<Written>(value);
+  const auto memory = autotune::bit_cast<typename Memory::template rebind<typename Written::Piece>>(array.memory);
+  const Written written = autotune::bit_cast<Written>(value);
 #pragma unroll
   for (int p = 0; p < Written::count; ++p) {
     const unsigned byte = begin + p * Written::bytes;

@@ -105,6 +105,7 @@ struct Image : Base {
   }
 
  private:
+  using Base::store;  // not for what is only read
   AUTOTUNE_DEVICE auto at(const int (&index)[rank]) const {
     int place[rank];
     bool is_inside = true;
@@ -146,6 +147,7 @@ struct Rows : Handle<ImageObject<Object>>, ExtentsOf {
 
 }  // namespace detail
 
+#ifndef AUTOTUNE_CPU
 // A texture with the array's own rows: a CUDA array, or pitched memory. Element: of the array, the type of its numbers
 // or a record.
 template <class Element, class ExtentsOf, Edge EDGE, class Read, class Filter, int... AXES>
@@ -158,48 +160,14 @@ struct TextureImage : detail::Rows<cudaTextureObject_t, ExtentsOf> {
   template <class... Indices>
   AUTOTUNE_DEVICE auto load(Indices... indices) const {
     static_assert(sizeof...(Indices) == rank, "one index for each axis");
-#ifdef AUTOTUNE_CPU
-    const int index[] = {static_cast<int>(indices)...};
-    return at(index);
-#else
-    const float place[] = {static_cast<float>(static_cast<int>(indices))...};
-    return fetched(place);
-#endif
+    return sample(static_cast<int>(indices)...);
   }
 
+  // Whole numbers are centres of texels. Hardware knows a period only of coordinates in units of the extents.
   template <class... Coordinates>
   AUTOTUNE_DEVICE auto sample(Coordinates... coordinates) const {
     static_assert(sizeof...(Coordinates) == rank, "one coordinate for each axis");
-    const float place[] = {static_cast<float>(coordinates)...};
-#ifdef AUTOTUNE_CPU
-    return Filter::value(place, [&](const int (&index)[rank]) { return at(index); });
-#else
-    return fetched(place);
-#endif
-  }
-
- private:
-#ifdef AUTOTUNE_CPU
-  auto at(const int (&index)[rank]) const {
-    constexpr int axes[] = {AXES...};
-    unsigned long long row = 0, column = 0;
-    bool is_inside = true;
-    for (int step = 0; step < rank; ++step) {
-      const int axis = axes[step], extent = static_cast<int>(this->extent(axis));
-      const int place = inside<EDGE>(index[axis], extent);
-      is_inside &= static_cast<unsigned>(place) < static_cast<unsigned>(extent);
-      if (step < rank - 1)
-        row = row * extent + place;
-      else
-        column = place;
-    }
-    Element element{};
-    if (is_inside) memcpy(&element, cpu::texel_of(this->memory.object, row, column, sizeof(Element)), sizeof(Element));
-    return Read::value(element);
-  }
-#else
-  // Whole numbers are centres of texels. Hardware knows a period only of coordinates in units of the extents.
-  AUTOTUNE_DEVICE auto fetched(const float (&index)[rank]) const {
+    const float index[] = {static_cast<float>(coordinates)...};
     constexpr int axes[] = {AXES...};
     float place[rank];
 #pragma unroll
@@ -210,8 +178,10 @@ struct TextureImage : detail::Rows<cudaTextureObject_t, ExtentsOf> {
     if constexpr (is_float)
       return texel<float>(place);
     else
-      return bit_cast<Element>(texel<Texel<sizeof(Element)>>(place));
+      return autotune::bit_cast<Element>(texel<Texel<sizeof(Element)>>(place));
   }
+
+ private:
   template <class Fetched>
   AUTOTUNE_DEVICE Fetched texel(const float (&place)[rank]) const {
     if constexpr (rank == 2)
@@ -219,8 +189,8 @@ struct TextureImage : detail::Rows<cudaTextureObject_t, ExtentsOf> {
     else
       return tex3D<Fetched>(this->memory.object, place[2], place[1], place[0]);
   }
-#endif
 };
+#endif
 
 // A surface over a CUDA array: what an output is in a layout of images. Inside only.
 template <class Element, class ExtentsOf, int... AXES>
@@ -233,43 +203,23 @@ struct SurfaceImage : detail::Rows<cudaSurfaceObject_t, ExtentsOf> {
   AUTOTUNE_DEVICE void store(const Element& value, Indices... indices) const {
     const int index[] = {static_cast<int>(indices)...};
     constexpr int axes[] = {AXES...};
-#ifdef AUTOTUNE_CPU
-    memcpy(place(index), &value, sizeof(Element));
-#else
     const int x = index[axes[rank - 1]] * static_cast<int>(sizeof(Element)), y = index[axes[rank - 2]];
     if constexpr (rank == 2)
-      surf2Dwrite(bit_cast<Unit>(value), this->memory.object, x, y);
+      surf2Dwrite(autotune::bit_cast<Unit>(value), this->memory.object, x, y);
     else
-      surf3Dwrite(bit_cast<Unit>(value), this->memory.object, x, y, index[axes[0]]);
-#endif
+      surf3Dwrite(autotune::bit_cast<Unit>(value), this->memory.object, x, y, index[axes[0]]);
   }
 
   template <class... Indices>
   AUTOTUNE_DEVICE Element load(Indices... indices) const {
     const int index[] = {static_cast<int>(indices)...};
     constexpr int axes[] = {AXES...};
-#ifdef AUTOTUNE_CPU
-    Element element;
-    memcpy(&element, place(index), sizeof(Element));
-    return element;
-#else
     const int x = index[axes[rank - 1]] * static_cast<int>(sizeof(Element)), y = index[axes[rank - 2]];
     if constexpr (rank == 2)
-      return bit_cast<Element>(surf2Dread<Unit>(this->memory.object, x, y));
+      return autotune::bit_cast<Element>(surf2Dread<Unit>(this->memory.object, x, y));
     else
-      return bit_cast<Element>(surf3Dread<Unit>(this->memory.object, x, y, index[axes[0]]));
-#endif
+      return autotune::bit_cast<Element>(surf3Dread<Unit>(this->memory.object, x, y, index[axes[0]]));
   }
-
-#ifdef AUTOTUNE_CPU
- private:
-  unsigned char* place(const int (&index)[rank]) const {
-    constexpr int axes[] = {AXES...};
-    unsigned long long row = 0;
-    for (int step = 0; step < rank - 1; ++step) row = row * this->extent(axes[step]) + index[axes[step]];
-    return cpu::texel_of(this->memory.object, row, index[axes[rank - 1]], sizeof(Element));
-  }
-#endif
 };
 
 }  // namespace autotune

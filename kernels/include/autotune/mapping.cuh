@@ -68,14 +68,6 @@ using AllStrides = detail::PerAxis<struct StrideRole, true, Index, KNOWN...>;
 
 namespace detail {
 
-#ifdef AUTOTUNE_CPU
-template <class Index>
-using OffsetOf = unsigned long long;  // host compilers vectorise only offsets that cannot wrap
-#else
-template <class Index>
-using OffsetOf = Index;
-#endif
-
 // What every mapping has of its array. ExtentsOf is Extents, StridesOf is Strides of unsigned, or of unsigned long long
 // for arrays past 2^32 elements. They are bases, since those without members take no room.
 template <class ExtentsOf, class StridesOf>

@@ -6,28 +6,11 @@
 
 namespace autotune {
 
+#ifndef AUTOTUNE_CPU
 // `__shared__ autotune::MBarrier full;`. A phase ends when as many threads have arrived as init() says; phases count
 // from 0, and wait(parity) returns once the phase of that parity has ended. What a thread wrote before it arrived is
 // seen by those that waited.
 struct MBarrier {
-#ifdef AUTOTUNE_CPU
-  unsigned short expected, missing;
-  unsigned phase;
-
-  AUTOTUNE_DEVICE void init(unsigned count) {
-    *this = {static_cast<unsigned short>(count), static_cast<unsigned short>(count), 0};
-  }
-  AUTOTUNE_DEVICE void arrive() {
-    if (--missing > 0) return;
-    missing = expected;
-    ++phase;
-  }
-  // Threads of a block run one after the other there, from one barrier to the next: a warp that waits meets the others
-  // at the block's barrier, as often as it takes, and lets them run.
-  AUTOTUNE_DEVICE void wait(unsigned parity) const {
-    while (!__all_sync(0xffffffffu, (phase & 1) != parity)) __syncthreads();
-  }
-#else
   alignas(8) unsigned long long word;
 
   // By one thread; a barrier of the block must follow before another one arrives or waits.
@@ -48,7 +31,7 @@ struct MBarrier {
 
  private:
   AUTOTUNE_DEVICE unsigned address() const { return static_cast<unsigned>(__cvta_generic_to_shared(&word)); }
-#endif
 };
+#endif
 
 }  // namespace autotune

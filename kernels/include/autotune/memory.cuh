@@ -17,11 +17,11 @@ struct Global {
   Texel* base;
   template <class Dims, class Index>
   AUTOTUNE_DEVICE Texel load(Index offset) const {
-    return base[Dims::linear(offset)];
+    return detail::load_texel(base + Dims::linear(offset));
   }
   template <class Dims, class Index>
   AUTOTUNE_DEVICE void store(Index offset, Texel texel) const {
-    base[Dims::linear(offset)] = texel;
+    detail::store_texel(base + Dims::linear(offset), texel);
   }
   template <class Dims, class Index>
   AUTOTUNE_DEVICE Texel* address(Index offset) const {
@@ -41,7 +41,7 @@ struct Global<const Texel> {
   const Texel* base;
   template <class Dims, class Index>
   AUTOTUNE_DEVICE Texel load(Index offset) const {
-    return base[Dims::linear(offset)];
+    return detail::load_texel(base + Dims::linear(offset));
   }
   template <class Dims, class Index>
   AUTOTUNE_DEVICE const Texel* address(Index offset) const {

@@ -7,10 +7,7 @@
 
 namespace autotune {
 
-#ifdef AUTOTUNE_CPU
-AUTOTUNE_DEVICE double reciprocal(double x) { return 1 / x; }
-AUTOTUNE_DEVICE double reciprocal_root(double x) { return rsqrt(x); }
-#else
+#ifndef AUTOTUNE_CPU
 AUTOTUNE_DEVICE double reciprocal(double x) {
   double y;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));

@@ -5,12 +5,7 @@
 
 namespace autotune {
 
-#ifdef AUTOTUNE_CPU
-template <class T>
-AUTOTUNE_DEVICE T* dynamic_shared() {
-  return static_cast<T*>(cpu::setting.dynamic_shared);
-}
-#else
+#ifndef AUTOTUNE_CPU
 // One declaration for every T: CUDA refuses the same extern array with two types.
 extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];
 

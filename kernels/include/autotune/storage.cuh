@@ -255,6 +255,9 @@ struct Narrow {
   using value_type = Value;
   static constexpr int numbers = sizeof(Value) / sizeof(Number);
   using Coded = typename Codes::value_type;
+  struct Numbers {
+    Number number[numbers];
+  };
   static_assert(sizeof(Coded) == numbers * sizeof(typename Codec::Code), "a code for each number");
 
   Codes codes;
@@ -267,22 +270,17 @@ struct Narrow {
 
   template <class... Indices>
   AUTOTUNE_DEVICE Value load(Indices... indices) const {
-    struct Numbers {
-      Number number[numbers];
-    } wide;
+    Numbers wide;
     const Coded read = codes.load(indices...);
     const float scale = Scale::of(codes, indices...);
 #pragma unroll
     for (int n = 0; n < numbers; ++n) wide.number[n] = static_cast<Number>(Codec::widen(read.code[n], scale));
-    return bit_cast<Value>(wide);
+    return autotune::bit_cast<Value>(wide);
   }
 
   template <class... Indices>
   AUTOTUNE_DEVICE void store(const Value& value, Indices... indices) const {
-    struct Numbers {
-      Number number[numbers];
-    };
-    const Numbers wide = bit_cast<Numbers>(value);
+    const Numbers wide = autotune::bit_cast<Numbers>(value);
     const float scale = Scale::of(codes, indices...);
     Coded written;
 #pragma unroll

@@ -47,15 +47,6 @@ struct Copied {
   const Parameter& value() const { return reinterpret_cast<const Parameter&>(bytes); }
 };
 
-template <unsigned... I>
-struct Numbers {};
-template <unsigned N, unsigned... I>
-struct FirstNumbers : FirstNumbers<N - 1, N - 1, I...> {};
-template <unsigned... I>
-struct FirstNumbers<0, I...> {
-  using type = Numbers<I...>;
-};
-
 template <auto Kernel>
 struct Entry;
 
@@ -63,25 +54,24 @@ template <class... Parameters, void (*Kernel)(Parameters...)>
 struct Entry<Kernel> {
   static constexpr unsigned long long parameter_bytes[] = {sizeof(Parameters)..., 0};
 
-  static void loop(const Place* place, Parameters... parameters) {
-    for (;;) {
-      go_to(place);
-      for (unsigned x = here.thread.x; x < here.straight_end; ++x) {
-        here.thread.x = x;
-        Kernel(parameters...);
+  // Constructed, as arguments in braces are evaluated in their order.
+  struct Loop {
+    Loop(const Place* place, Parameters... parameters) {
+      for (;;) {
+        go_to(place);
+        for (unsigned x = here.thread.x; x < here.straight_end; ++x) {
+          here.thread.x = x;
+          Kernel(parameters...);
+        }
+        if (const Resumable* other = setting.runtime->next(setting.worker)) resume(other);
       }
-      if (const Resumable* other = setting.runtime->next(setting.worker)) resume(other);
     }
-  }
-
-  template <unsigned... I>
-  static void unpack(const void* const* arguments, const Place* place, Numbers<I...>) {
-    loop(place, Copied<Parameters>(arguments[I]).value()...);
-  }
+  };
 
   static void threads(const Start* start) {
     setting = *start->setting;
-    unpack(start->arguments, start->place, typename FirstNumbers<sizeof...(Parameters)>::type());
+    const void* const* next = start->arguments;
+    Loop{start->place, Copied<Parameters>(*next++).value()...};
   }
 };
 
