@@ -235,7 +235,7 @@ def with_members(places: Mapping[str, Sequence[int]], variant: Any) -> dict[str,
         index = layout.data.index_bits // 8
         rank = len(layout.data.shape)
         known = getattr(layout, "known", None)
-        if known and known.are_passed:
+        if known and getattr(known, "are_passed", False):
             known = None
         numbers = {"extents": (4, known.extents if known else (0,) * rank)}
         numbers["strides"] = index, known.strides if known else (0,) * rank
