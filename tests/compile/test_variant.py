@@ -130,15 +130,6 @@ def test_a_declared_size_is_a_constant_of_the_accessor(
     )
 
 
-def test_a_size_that_is_passed_is_no_constant(tmp_path: Path) -> None:
-    def fix(content: dict[str, Any]) -> None:
-        content["extents"] = {**content.get("extents", {}), "m": {"value": 3, "static": False}}
-        content["policies"] = {"block": content["policies"]["block"]}
-        content["constraints"], content["presets"] = [], {}
-
-    assert f"autotune::Strided<{ROWS}>" in made(load_demo(tmp_path, fix)).layouts["x"].cpp
-
-
 def test_record_type(tmp_path: Path) -> None:
     layouts = made(
         load_demo(tmp_path, at("data", "tree", "plane", value={"width": 65536, "rows": 4}))
