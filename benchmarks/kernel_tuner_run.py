@@ -73,7 +73,9 @@ def task(family: Family, inputs: Inputs, configurations: Sequence[Configuration]
                 stored[key] = stored[key], np.zeros_like(buffer) if is_output else buffer, buffer
             form, content, wanted = stored[key]
             wide = np.uint32 if form.index_bits == 32 else np.uint64
-            row = [content, *map(np.uint32, form.extents), *map(wide, form.strides), wide(form.part_stride)]
+            given = form.known.list_given(form.extents, form.strides, form.part_stride)
+            kinds = zip((np.uint32, wide, wide), given, strict=True)
+            row = [content, *(kind(number) for kind, numbers in kinds for number in numbers)]
             columns = columns or [{} for _ in row]
             for column, value in zip(columns, row, strict=True):
                 column[index] = value
@@ -101,19 +103,24 @@ def plain_source(family: Family, variants: Sequence[Variant]) -> str:
     for name in kernel.arguments:
         data = family.data[name]
         index_type = "unsigned int" if data.index_bits == 32 else "unsigned long long"
-        axes = range(len(data.shape))
-        fields = [("unsigned int", f"extent{axis}") for axis in axes]
-        fields += [(index_type, f"stride{axis}") for axis in axes] + [(index_type, "part")]
-        parameters += [f"int * {name}_data", *[f"{kind} {name}_{field}" for kind, field in fields]]
-        members = f"int* data; unsigned int extents[{len(axes)}]; {index_type} strides[{len(axes)}]; {index_type} part;"
-        values = ", ".join(
-            [
-                f"{name}_data",
-                f"{{{', '.join(f'{name}_extent{a}' for a in axes)}}}",
-                f"{{{', '.join(f'{name}_stride{a}' for a in axes)}}}",
-                f"{name}_part",
-            ]
+        known = variants[0].layouts[name].known  # of which every variant is given as many numbers
+        given = {
+            "extent": ("unsigned int", known.extents.count(0)),
+            "stride": (index_type, known.strides.count(0)),
+            "part": (index_type, int(not known.part_stride)),
+        }
+        given = {field: one for field, one in given.items() if one[1]}
+        parameters.append(f"int * {name}_data")
+        parameters += [
+            f"{kind} {name}_{field}{n}" for field, (kind, count) in given.items() for n in range(count)
+        ]
+        members = " ".join(
+            ["int* data;", *(f"{kind} {field}s[{count}];" for field, (kind, count) in given.items())]
         )
+        values = ", ".join([
+            f"{name}_data",
+            *(f"{{{', '.join(f'{name}_{field}{n}' for n in range(count))}}}" for field, (_, count) in given.items()),
+        ])  # fmt: skip
         made.append(
             f"  struct {name}_parts {{ {members} }} const {name} = {{{values}}};\n"
             f"  const auto {name}_accessor = autotune::bit_cast<typename Chosen::{name}>({name});\n"

@@ -4,9 +4,9 @@
 
 Each configuration that a policy file names (winners, ties, runners-up, defaults, those kept for prediction, control)
 is compiled twice with NVRTC for the file's GPU, from the tree of the commit BASE and from this one. No GPU is needed.
-Where machine code, layouts and launches of all are the same, the stale entries get the digests of this tree;
-`renewed_from` keeps those of the sweep. Where one differs, the file stays as it is and the exit code is 1: the family
-needs a sweep.
+A stale entry for whose configurations machine code, layouts and launches are the same gets the digests of this tree;
+`renewed_from` keeps those of the sweep. Where one differs, the entry stays as it is and the exit code is 1: its
+workload needs a sweep.
 
 What the family no longer has may differ. A kernel that is gone has to be named in --gone, by one who knows that no plan
 of these configurations launched it. Where arguments of a kernel are gone, its code has to be the same but for the
@@ -109,11 +109,16 @@ def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any], gone: Seq
         for name, what in differences.items()
         if what and name not in then["needed"] and without(name, now["policies"]) != name
     ]
-    differing = [f"{name}: {what}" for name, what in differences.items() if what and name not in lost]
-    differing += [f"{name}: gone" for name in lost if name in then["needed"]]
-    if differing:
-        print(f"differs   {path}: {len(differing)} of {len(then['code'])} configurations, {differing[0]}")
+    other = {name: what for name, what in differences.items() if what and name not in lost}
+    other |= {name: "gone" for name in lost if name in then["needed"]}
+    swept = [name for name in stale if not other.keys().isdisjoint(then["entries"][name])]
+    if other:
+        first = ": ".join(next(iter(other.items())))
+        print(f"differs   {path}: {len(other)} of {len(then['code'])} configurations, {first}")
+        print(f"          {len(swept)} of {len(stale)} entries need a sweep: {', '.join(swept)}")
+    if len(swept) == len(stale):
         return False
+    stale = {name: item for name, item in stale.items() if name not in swept}
     read = read_by_launches(file, now)
     today = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     entries = {
@@ -131,7 +136,7 @@ def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any], gone: Seq
         kept = {n: replace(one, numbers=read[n]) for n, one in renewed.prediction.kept.items()}
         renewed = replace(renewed, prediction=replace(renewed.prediction, kept=kept))
     write(path, renewed)
-    alike = {name: code for name, code in now["code"].items() if name not in lost}
+    alike = {name: code for name, code in now["code"].items() if name not in lost and name not in other}
     moved = sum(
         any(then["code"][name]["arguments"][kernel] != places for kernel, places in code["arguments"].items())
         for name, code in alike.items()
@@ -140,7 +145,7 @@ def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any], gone: Seq
         f"renewed   {path}: {len(stale)} entries, {len(alike)} configurations alike, {moved} of them but for "
         f"where arguments lie, {len(lost)} gone"
     )
-    return True
+    return not swept
 
 
 def read_by_launches(file: Any, now: Mapping[str, Any]) -> dict[str, dict[str, int]]:
@@ -235,7 +240,7 @@ def with_members(places: Mapping[str, Sequence[int]], variant: Any) -> dict[str,
         index = layout.data.index_bits // 8
         rank = len(layout.data.shape)
         known = getattr(layout, "known", None)
-        if known and known.are_passed:
+        if known and getattr(known, "are_passed", False):
             known = None
         numbers = {"extents": (4, known.extents if known else (0,) * rank)}
         numbers["strides"] = index, known.strides if known else (0,) * rank
@@ -315,9 +320,11 @@ def describe(path: Path) -> dict[str, Any]:
     policies = [policy.name for policy in family.space.policies]
     variants: dict[str, Any] = {}
     needed = set()
-    for options, values, is_needed in named(file):
+    entries: dict[str, list[str]] = {name: [] for name in file.entries}
+    for entry, options, values, is_needed in named(file):
         configuration = known(family, {name: value for name, value in values.items() if name in policies})
         name = f"{','.join(f'{k}={v}' for k, v in sorted(values.items()))} {dict(sorted(options.items()))}"
+        entries[entry].append(name)
         if configuration is not None:
             variants[name] = Variant.make(family, configuration, family.choose_options(options))
         if is_needed:
@@ -349,6 +356,7 @@ def describe(path: Path) -> dict[str, Any]:
     return {
         "policies": policies,
         "needed": sorted(needed),
+        "entries": entries,
         "digests": {
             "source_digest": family.source_digest,
             "layouts_digest": layouts_digest(),
@@ -473,20 +481,17 @@ def known(family: Any, values: Mapping[str, Any]) -> Any:
     return None if wrong else configuration
 
 
-def named(file: Any) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], bool]]:
-    """Options and policy values of everything that the file names, the control among them, and whether the file cannot
-    do without it."""
-    options = [dict(item.options) for item in file.entries.values()]
-    options = [one for i, one in enumerate(options) if one not in options[:i]]
-    for item in file.entries.values():
-        yield item.options, item.configuration, True
+def named(file: Any) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any], bool]]:
+    """By entry, options and policy values of everything that the file names for it, the control among them, and whether
+    the entry cannot do without it."""
+    kept = [one.configuration for one in file.prediction.kept.values()] if file.prediction else []
+    for entry, item in file.entries.items():
+        yield entry, item.options, item.configuration, True
         for name in (*item.tie_set, item.runner_up, item.break_even_with):
             if name:
-                yield item.options, dict(pair.split("=", 1) for pair in name.split(",")), False
-    kept = [one.configuration for one in file.prediction.kept.values()] if file.prediction else []
-    for given in options:
+                yield entry, item.options, dict(pair.split("=", 1) for pair in name.split(",")), False
         for values in (file.default, {}, *kept):
-            yield given, values, True
+            yield entry, item.options, values, True
 
 
 if __name__ == "__main__":

@@ -63,10 +63,10 @@ class Array:
         return self.pointer.is_read or bool(self.pointer.reason)
 
     @property
-    def is_indexed_by_int(self) -> bool:
-        """Whether every index is an int, so that the kernel as it was has room for 2^31 elements."""
+    def has_signed_indices(self) -> bool:
+        """Whether every index has a sign, so that a compiler may assume that it does not wrap."""
         given = [access.given for access in self.accesses]
-        return all(index is not None and type_kind(peel(index)) == "INT" for index in given)
+        return all(index is not None and type_kind(peel(index)) in ("INT", "LONG", "LONGLONG") for index in given)
 
     @property
     def accesses(self) -> list[Access]:

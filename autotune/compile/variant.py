@@ -146,11 +146,11 @@ class Variant:
         return {**data.fixed, **{policy.layout: self._meaning(policy) for policy in drivers}}
 
     def _sizes(self, name: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """The extents of an array that its accessor's type has: those among ``sizes``, but for one that is declared as
-        passed, and for one of which a kernel sees a window; 0 for others."""
+        """The extents of an array that its accessor's type has: those among ``sizes``, but for one of which a kernel
+        sees a window; 0 for others."""
         data = self.family.data[name]
-        passed = {*self.family.passed_extents, self.family.windowed.get(data.of or name, "")}
-        return tuple(max(0, sizes.get(extent, 0)) if extent not in passed else 0 for extent in data.shape)
+        window = self.family.windowed.get(data.of or name)
+        return tuple(max(0, sizes.get(extent, 0)) if extent != window else 0 for extent in data.shape)
 
     @cached_property
     def aliases(self) -> Mapping[str, str]:

@@ -65,7 +65,6 @@ class Family:
     accesses: Mapping[str, str] = field(default_factory=dict)
     symbols: Mapping[str, str] = field(default_factory=dict)
     extent_types: Mapping[str, str] = field(default_factory=dict)
-    passed_extents: frozenset[str] = frozenset()
     beginnings: Mapping[str, str] = field(default_factory=dict)
     windowed: Mapping[str, str] = field(default_factory=dict)
     zero: Mapping[str, Expression] = field(default_factory=dict)

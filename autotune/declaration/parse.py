@@ -149,11 +149,6 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "accesses": kinds,
         "symbols": symbols(content, kinds),
         "extent_types": extent_types(content, extents),
-        "passed_extents": frozenset(
-            name
-            for name, value in content.get("extents", {}).items()
-            if isinstance(value, Mapping) and not value.get("static", True)
-        ),
         "beginnings": beginnings(content, kinds, policies, where),
         "space": _space(content, policies, data, shared, names, where),
         "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
@@ -184,7 +179,7 @@ def _read_shared(content: Mapping[str, Any], where: str) -> dict[str, SharedData
     extents = [
         key
         for key, value in content.get("extents", {}).items()
-        if isinstance(value, Mapping) and "value" in value and value.get("static", True)
+        if isinstance(value, Mapping) and "value" in value
     ]
     known = {*content["policies"], *content.get("options", {}), *extents}
     return {key: read_shared(key, value, known, where) for key, value in content.get("shared", {}).items()}

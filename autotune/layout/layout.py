@@ -435,8 +435,7 @@ class Layout:
         if self.data.pitch:
             strides = (*(0 for _ in extents[1:]), 1)
         has_runs = self.stored_scales or self.field_groups or (self.lanes == 0 and self.parts > 1)
-        are_passed = self.mapping.is_strided and not any(extents)
-        return Known(extents, strides, 0 if has_runs else 1, are_passed)
+        return Known(extents, strides, 0 if has_runs else 1)
 
     @property
     def cpp(self) -> str:
@@ -468,8 +467,7 @@ class Layout:
         texel = f"autotune::Texel<{self.texel_bytes}>"
         signed = "unsigned" if self.mapping.curve else "int"  # a curve counts bits
         index = {31: signed, 32: "unsigned", 64: "unsigned long long"}[self.data.index_bits]
-        kind = "AllStrides" if self.known.are_passed else "Strides"
-        strides = f"autotune::{kind}<{index}, {', '.join(map(str, self.known.strides))}>"
+        strides = f"autotune::Strides<{index}, {', '.join(map(str, self.known.strides))}>"
         value = f"autotune::Packed<{self.packing.cpp}, {self.vector}>" if self.packing else self._element
         width, rows = (n.bit_length() - 1 for n in self.data.plane)
         plane = f"Dims2D<{width}, {rows}>" if self.is_plane else "Dims1D"

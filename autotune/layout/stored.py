@@ -46,20 +46,18 @@ def _alignment(argument: bytes) -> int:
 @dataclass(frozen=True)
 class Known:
     """What an accessor's type says of its array, by axis, as constants of the compiler: 0 where a kernel is given the
-    number. ``part_stride`` is 1 where no address depends on it. Strides that ``are_passed`` are given all the same."""
+    number. ``part_stride`` is 1 where no address depends on it."""
 
     extents: tuple[int, ...]
     strides: tuple[int, ...]
     part_stride: int = 1
-    are_passed: bool = False
 
     def list_given(
         self, extents: tuple[int, ...], strides: tuple[int, ...], part_stride: int
     ) -> list[tuple[int, ...]]:
         """What a kernel is given: those extents, strides and part stride that are not known."""
         numbers = (extents, self.extents), (strides, self.strides), ((part_stride,), (self.part_stride,))
-        first, *others = [tuple(n for n, known in zip(*each, strict=True) if not known) for each in numbers]
-        return [first, strides, (part_stride,)] if self.are_passed else [first, *others]
+        return [tuple(n for n, known in zip(*each, strict=True) if not known) for each in numbers]
 
 
 @dataclass(frozen=True)

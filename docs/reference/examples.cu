@@ -18,14 +18,6 @@ extern "C" __global__ void scale_matrix(Matrix matrix, float by) {
   if (column < matrix.extent(1)) matrix.store(by * matrix.load(row, column), row, column);
 }
 
-// == AllStrides
-using Passed = Array<float, Global<Texel<4>>, Strided<Extents<0, 0>, AllStrides<unsigned, 0, 1>>>;
-
-extern "C" __global__ void scale_passed(Passed matrix, float by) {
-  const unsigned row = blockIdx.x, column = threadIdx.x;
-  if (column < matrix.extent(1)) matrix.store(by * matrix.load(row, column), row, column);
-}
-
 // == GlobalArray Soa
 struct Particle {
   float x, y, z, mass;

@@ -9,7 +9,7 @@ struct Default {
   static constexpr int tile = 1;
   static constexpr Pairs pairs = Pairs::all;
   static constexpr Missing missing = Missing::category;
-  using genotypes = autotune::Array<autotune::Packed<autotune::Bits<32>, 1>, autotune::Global<const autotune::Texel<4>>, autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 1, 0>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using distance = autotune::Array<int, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned long long, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using genotypes = autotune::Array<autotune::Packed<autotune::Bits<32>, 1>, autotune::Global<const autotune::Texel<4>>, autotune::Strided<autotune::Extents<0, 0>, autotune::Strides<unsigned, 1, 0>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using distance = autotune::Array<int, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0, 0>, autotune::Strides<unsigned long long, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
 template __global__ void allpairs<Default>(Default::genotypes, Default::distance);

@@ -17,9 +17,9 @@ struct Default {
   static constexpr Edges edges = Edges::guarded;
   static constexpr int unroll = 1;
   static constexpr Precision precision = Precision::float32;
-  using atoms = autotune::Array<Atom, autotune::Global<const autotune::Texel<16>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using dz2 = autotune::Array<float, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using potential = autotune::Array<float, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0, 0, 0>, autotune::AllStrides<unsigned, 0, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using atoms = autotune::Array<Atom, autotune::Global<const autotune::Texel<16>>, autotune::Strided<autotune::Extents<0>, autotune::Strides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using dz2 = autotune::Array<float, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0>, autotune::Strides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using potential = autotune::Array<float, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0, 0, 0>, autotune::Strides<unsigned, 0, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
 template __global__ void precalculate<Default>(Default::atoms, Default::dz2, float, unsigned int, unsigned int, unsigned int);
 template __global__ void coulomb<Default>(Default::atoms, Default::dz2, Default::potential, float, unsigned int, unsigned int, unsigned int, unsigned int);

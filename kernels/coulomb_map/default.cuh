@@ -12,12 +12,12 @@ struct Default {
   static constexpr int expand_blocks = 2;
   static constexpr int point_blocks = 3;
   static constexpr Bounds bounds = Bounds::largest;
-  using atoms = autotune::Array<Atom, autotune::Global<const autotune::Texel<16>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using sorted = autotune::Array<Atom, autotune::Global<autotune::Texel<16>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using expansions = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using amounts = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using potential = autotune::Array<float, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0, 0, 0>, autotune::AllStrides<unsigned, 0, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using bound = autotune::Array<float, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0, 0, 0>, autotune::AllStrides<unsigned, 0, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using atoms = autotune::Array<Atom, autotune::Global<const autotune::Texel<16>>, autotune::Strided<autotune::Extents<0>, autotune::Strides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using sorted = autotune::Array<Atom, autotune::Global<autotune::Texel<16>>, autotune::Strided<autotune::Extents<0>, autotune::Strides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using expansions = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 306>, autotune::Strides<unsigned, 306, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using amounts = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 2>, autotune::Strides<unsigned, 2, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using potential = autotune::Array<float, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0, 0, 0>, autotune::Strides<unsigned, 0, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using bound = autotune::Array<float, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0, 0, 0>, autotune::Strides<unsigned, 0, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
 template __global__ void find_box<Default>(Default::atoms, unsigned int*);
 template __global__ void lay_grid<Default>(unsigned int*, double*, unsigned int);

@@ -15,17 +15,17 @@ struct Default {
   static constexpr Screening screening = Screening::none;
   static constexpr int block_size = 128;
   static constexpr Output output = Output::integrals;
-  using shells = autotune::Array<Shell, autotune::Global<const autotune::Texel<8>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using primitives = autotune::Array<Primitive, autotune::Global<const autotune::Texel<16>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using pairs = autotune::Array<Pair, autotune::Global<const autotune::Texel<8>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using table = autotune::Array<PrimitivePair, autotune::Global<autotune::Texel<16>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using shells = autotune::Array<Shell, autotune::Global<const autotune::Texel<8>>, autotune::Strided<autotune::Extents<0>, autotune::Strides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using primitives = autotune::Array<Primitive, autotune::Global<const autotune::Texel<16>>, autotune::Strided<autotune::Extents<0>, autotune::Strides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using pairs = autotune::Array<Pair, autotune::Global<const autotune::Texel<8>>, autotune::Strided<autotune::Extents<0>, autotune::Strides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using table = autotune::Array<PrimitivePair, autotune::Global<autotune::Texel<16>>, autotune::Strided<autotune::Extents<0>, autotune::Strides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using boys_table = autotune::Array<BoysRow, autotune::Global<const autotune::Texel<16>>, autotune::Strided<autotune::Extents<5, 160>, autotune::Strides<unsigned, 160, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using density = autotune::Array<double, autotune::Global<const autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using integrals = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using coulomb = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using exchange = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using coulomb_sum = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using exchange_sum = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using density = autotune::Array<double, autotune::Global<const autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 0>, autotune::Strides<unsigned, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using integrals = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0>, autotune::Strides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using coulomb = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 0>, autotune::Strides<unsigned, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using exchange = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 0>, autotune::Strides<unsigned, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using coulomb_sum = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 0>, autotune::Strides<unsigned, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using exchange_sum = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<autotune::Extents<0, 0>, autotune::Strides<unsigned, 0, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   struct arguments {
     Default::shells shells;
     Default::primitives primitives;

@@ -91,10 +91,10 @@ struct Field {
   AUTOTUNE_DEVICE auto points() const {
     using Value = Points<Number, COLUMNS>;
     using Texel = autotune::Texel<Value::texel_bytes>;
-    using Mapping = autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned long long, 0, 1>>;
+    using Mapping = autotune::Strided<autotune::Extents<0, 0>, autotune::Strides<unsigned long long, 0, 1>>;
     const unsigned groups = pitch / COLUMNS;
     return autotune::Array<Value, Kind<Texel>, Mapping>{
-        {reinterpret_cast<Texel*>(base)}, {{{{{0, groups}}}, {{{groups, 1}}}}}, {{{0}}}};
+        {reinterpret_cast<Texel*>(base)}, {{{{{0, groups}}}, {{{groups}}}}}, {}};
   }
 };
 

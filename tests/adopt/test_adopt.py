@@ -169,9 +169,9 @@ def test_what_cuda_has_without_a_header_is_known(
 
 
 @pytest.mark.parametrize(
-    ("index", "bits"), [("int", 31), ("unsigned", 0), ("long long", 0)], ids=["int", "unsigned", "long long"]
+    ("index", "bits"), [("int", 31), ("unsigned", 0), ("long long", 31)], ids=["int", "unsigned", "long long"]
 )
-def test_offsets_have_a_sign_where_every_index_is_an_int(
+def test_offsets_have_a_sign_where_every_index_has_one(
     index: str, bits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = f"for ({index} j = 0; j < m; ++j) y[i * m + j] = x[i * m + j];"

@@ -31,14 +31,14 @@ struct V {
   static constexpr Missing missing = Missing::category;
   using genotypes = autotune::Array<autotune::Packed<autotune::Bits<8>, 1>, \
 autotune::Global<const autotune::Texel<4>>, \
-autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>>, \
+autotune::Strided<autotune::Extents<0, 0>, autotune::Strides<unsigned, 0, 1>>, \
 autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using distance = autotune::Array<int, autotune::Global<autotune::Texel<4>>, \
-autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned long long, 0, 1>>, \
+autotune::Strided<autotune::Extents<0, 0>, autotune::Strides<unsigned long long, 0, 1>>, \
 autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
 """
-ROWS = "autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>"
+ROWS = "autotune::Extents<0, 0>, autotune::Strides<unsigned, 0, 1>"
 
 
 def made(of: Family, text: str = "control", **options: str) -> Variant:
@@ -69,7 +69,7 @@ def test_struct() -> None:
         ({}, f"int, autotune::Global<const autotune::Texel<4>>, autotune::Strided<{ROWS}>, autotune::Dims1D"),
         (
             {"axes": ["m", "n"]},
-            "autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 1, 0>>, autotune::Dims1D",
+            "autotune::Strided<autotune::Extents<0, 0>, autotune::Strides<unsigned, 1, 0>>, autotune::Dims1D",
         ),
         ({"memory": "readonly"}, "int, autotune::ReadOnly<autotune::Texel<4>>, "),
         ({"memory": "constant"}, "int, autotune::Constant<autotune::Texel<4>, 0>, "),
@@ -128,15 +128,6 @@ def test_a_declared_size_is_a_constant_of_the_accessor(
         f"autotune::Strided<autotune::Extents<{extents}>, autotune::Strides<unsigned, {strides}>>"
         in layout.cpp
     )
-
-
-def test_a_size_that_is_passed_is_no_constant(tmp_path: Path) -> None:
-    def fix(content: dict[str, Any]) -> None:
-        content["extents"] = {**content.get("extents", {}), "m": {"value": 3, "static": False}}
-        content["policies"] = {"block": content["policies"]["block"]}
-        content["constraints"], content["presets"] = [], {}
-
-    assert f"autotune::Strided<{ROWS}>" in made(load_demo(tmp_path, fix)).layouts["x"].cpp
 
 
 def test_record_type(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from autotune.compile import Cache, Compiled, Geometry, Variant, batch, compile_
 from autotune.declaration import load_family
 from autotune.device import Backend, Copy, CopyQueue, Module, Placed
 from autotune.layout import Stored
+from autotune.layout.stored import Known
 
 MEMORIES = ("global", "readonly", "texture", "constant")
 DOUBLER = FAMILY.replace("[global, readonly, texture]", f"[{', '.join(MEMORIES)}]")
@@ -79,7 +80,9 @@ def doubler(backend: Backend, folder: Path, memory: str = "global") -> Doubler:
 def linear(array: NDArray[Any]) -> Stored:
     """As it is, in plain memory."""
     values = np.ascontiguousarray(array).view(np.uint8)
-    return Stored(values, values.nbytes, array.itemsize, "global", array.shape, (1,), 0)
+    return Stored(
+        values, values.nbytes, array.itemsize, "global", array.shape, (1,), 0, known=Known((0,), (1,))
+    )
 
 
 def room() -> Stored:

@@ -21,7 +21,7 @@ from autotune.compile.variant import Geometry
 from autotune.device.backend import LaunchError
 from autotune.device.cpu.backend import CpuBackend, CpuModule
 from autotune.files import include_dir
-from autotune.layout.stored import Stored
+from autotune.layout.stored import Known, Stored
 
 SOURCE = Path(__file__).parents[1] / "support" / "cpu_kernels.cu"
 KERNELS = (
@@ -44,7 +44,8 @@ KERNELS = (
     "lost_updates",
     "tickets",
 )
-MAPPING = "autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>"
+MAPPING = "autotune::Strided<autotune::Extents<0>, autotune::Strides<unsigned, 1>>"
+KNOWN = Known((0,), (1,))  # what it says
 ARRAY = f"autotune::Array<float, autotune::{{memory}}, {MAPPING}, autotune::{{dims}}>"
 GLOBAL = ARRAY.format(memory="Global<unsigned>", dims="Dims1D")
 
@@ -100,7 +101,7 @@ def stored(array: NDArray[Any], memory: str = "global", **fields: Any) -> Stored
     """One-dimensional data as they are, a texel an element."""
     buffer = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     extents = (array.size,)
-    return Stored(buffer, buffer.nbytes, array.itemsize, memory, extents, (1,), 0, **fields)
+    return Stored(buffer, buffer.nbytes, array.itemsize, memory, extents, (1,), 0, known=KNOWN, **fields)
 
 
 @pytest.mark.nvrtc
@@ -216,7 +217,7 @@ def test_every_memory_reads_the_same(backend):
         module = backend.load(item)
         memory = {"plane": "texture"}.get(name, name)
         source = backend.place(stored(values, memory, plane=plane, constant_offset=64), module)
-        target = backend.place(Stored(None, values.nbytes, 4, "global", values.shape, (1,), 0))
+        target = backend.place(Stored(None, values.nbytes, 4, "global", values.shape, (1,), 0, known=KNOWN))
         backend.fill(target, 0xA5)
         assert (backend.download(target) == 0xA5).all()
         backend.launch(module, "copy", Geometry((9, 1, 1), (32, 1, 1)), [source.argument, target.argument])

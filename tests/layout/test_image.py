@@ -48,7 +48,7 @@ TEXTURE = "autotune::TextureImage<float, autotune::Extents<0, 0>, autotune::Edge
          f"{TEXTURE}wrap, autotune::Elements, autotune::Linear, 1, 0>"),
         (MIRRORED, {"memory": "readonly", "dims": "image"},
          ("autotune::Image<autotune::Array<float, autotune::ReadOnly<autotune::Texel<4>>, "
-         "autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>>, "
+         "autotune::Strided<autotune::Extents<0, 0>, autotune::Strides<unsigned, 0, 1>>, "
          "autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>, 2, autotune::Edge::mirror, autotune::Normalised, "
          "autotune::Linear>")),
     ],

@@ -67,13 +67,13 @@ def test_each_configuration_gets_its_own_layout_and_all_share_the_rest(work, inp
         stored = variant.layouts["genotypes"].apply(inputs.arrays["genotypes"])
         assert np.array_equal(data.of(index).view(np.uint8), stored.buffer)
         # The accessor that the plain kernel puts together is the one that our launch passes.
-        scalars = [a.of(index) if isinstance(a, Chosen) else a for a in arguments[1:6]]
-        assert b"".join(s.tobytes() for s in scalars) == stored.argument(0)[8:28]
-    distance = arguments[6]
+        scalars = [a.of(index) if isinstance(a, Chosen) else a for a in arguments[1:4]]
+        assert b"".join(s.tobytes() for s in scalars) == stored.argument(0)[8:20]
+    distance = arguments[4]
     assert distance.dtype == np.int32
     assert not distance.any()
-    assert np.array_equal(work.answer[6].reshape(37, 37), work.answer[6].reshape(37, 37).T)
-    assert work.answer[6].any()
+    assert np.array_equal(work.answer[4].reshape(37, 37), work.answer[4].reshape(37, 37).T)
+    assert work.answer[4].any()
     assert sum(a is not None for a in work.answer) == 1
 
 

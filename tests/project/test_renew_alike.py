@@ -54,11 +54,12 @@ def code(
 def described(
     file: PolicyFile, codes: Mapping[str, Any], policies: Sequence[str] = POLICIES, **digests: str
 ) -> dict[str, Any]:
-    (item,) = file.entries.values()
+    ((entry, item),) = file.entries.items()
     return {
         "digests": {name: getattr(item, name) for name in DIGESTS} | digests,
         "policies": policies,
         "needed": ["a"],
+        "entries": {entry: ["a", *codes]},
         "code": codes,
     }
 
@@ -83,6 +84,20 @@ def test_an_entry_of_other_machine_code_stays(stale: Path, now: Mapping[str, Any
     then = described(before, {"a": code(layouts={"x": ""} if "a" in now and now["a"]["layouts"] else {})})
     assert not renew_alike.renew(stale, then, described(before, now))
     assert read_policy_file(stale) == before
+
+
+def test_an_entry_is_renewed_beside_one_of_other_machine_code(stale: Path) -> None:
+    file, family = read_policy_file(stale), load_family("allpairs")
+    (item,) = file.entries.values()
+    before = replace(file, entries={**file.entries, "other": replace(item, name="other", workload="other")})
+    told = {"needed": ["a", "b"], "entries": {"primer": ["a"], "other": ["a", "b"]}}
+    then = described(file, {"a": code(), "b": code()}) | told
+    now = described(file, {"a": code(), "b": code(0x214)}, source_digest=family.source_digest) | told
+    write(stale, before)
+    assert not renew_alike.renew(stale, then, now)
+    after = read_policy_file(stale)
+    assert after.entries["other"] == before.entries["other"]
+    assert after.entries["primer"].source_digest == family.source_digest
 
 
 def test_an_entry_of_other_sources_than_the_base_stays(stale: Path) -> None:

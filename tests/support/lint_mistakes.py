@@ -72,7 +72,7 @@ MISTAKES: list[Mistake] = [
         "such a text where a value has two forms",
         YAML, "  fields: numbers in one item", "  fields: {value: 16, doc: numbers in one item, side by side}",
         "declaration", True, "fields:",
-        ["unknown key 'side by side'; a text with a comma needs quotes (allowed: doc, static, type, value)"],
+        ["unknown key 'side by side'; a text with a comma needs quotes (allowed: doc, type, value)"],
     ),
     (
         "a number for an extent that is none",

@@ -22,11 +22,10 @@ struct Handle {
 
 // Texels of the run of one part, where Records has to know it.
 template <class Value, class Memory, class Mapping, class Records>
-static constexpr bool has_runs =
-    Mapping::passes_all || Records::template has_runs<sizeof(Value) / sizeof(typename Memory::texel_type)>;
+static constexpr bool has_runs = Records::template has_runs<sizeof(Value) / sizeof(typename Memory::texel_type)>;
 template <class Value, class Memory, class Mapping, class Records>
 using PartStride =
-    PerAxis<struct PartRole, false, typename Mapping::Stride, has_runs<Value, Memory, Mapping, Records> ? 0 : 1>;
+    PerAxis<struct PartRole, typename Mapping::Stride, has_runs<Value, Memory, Mapping, Records> ? 0 : 1>;
 
 }  // namespace detail
 

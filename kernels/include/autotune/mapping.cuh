@@ -15,13 +15,11 @@ struct Given {
 template <class Role, class Number>
 struct Given<Role, Number, 0> {};
 
-// A number for each axis of an array. What is not 0 in KNOWN is a constant; the others alone are passed to a kernel, or
-// ALL.
-template <class Role, bool ALL, class Number, unsigned long long... KNOWN>
-struct PerAxis : Given<Role, Number, (0 + ... + (ALL || KNOWN == 0))> {
+// A number for each axis of an array. What is not 0 in KNOWN is a constant; the others alone are passed to a kernel.
+template <class Role, class Number, unsigned long long... KNOWN>
+struct PerAxis : Given<Role, Number, (0 + ... + (KNOWN == 0))> {
   using number_type = Number;
-  static constexpr bool all = ALL;
-  static constexpr int count = sizeof...(KNOWN), given = (0 + ... + (ALL || KNOWN == 0));
+  static constexpr int count = sizeof...(KNOWN), given = (0 + ... + (KNOWN == 0));
 
   // That of `axis` where it is a constant, else 0.
   AUTOTUNE_EVERYWHERE static constexpr Number known(int axis) { return known(axis, UpTo<count>()); }
@@ -40,7 +38,7 @@ struct PerAxis : Given<Role, Number, (0 + ... + (ALL || KNOWN == 0))> {
   // Nothing where it is a constant.
   AUTOTUNE_EVERYWHERE constexpr void give(int axis, Number value) {
     if constexpr (given > 0)
-      if (ALL || known(axis) == 0) this->number[place(axis, UpTo<count>())] = value;
+      if (known(axis) == 0) this->number[place(axis, UpTo<count>())] = value;
   }
 
  private:
@@ -51,7 +49,7 @@ struct PerAxis : Given<Role, Number, (0 + ... + (ALL || KNOWN == 0))> {
   // Of the number of `axis` among those that are given.
   template <int... AXES>
   AUTOTUNE_EVERYWHERE static constexpr int place(int axis, Integers<AXES...>) {
-    return (0 + ... + ((ALL || KNOWN == 0) && AXES < axis));
+    return (0 + ... + (KNOWN == 0 && AXES < axis));
   }
 };
 
@@ -59,12 +57,9 @@ struct PerAxis : Given<Role, Number, (0 + ... + (ALL || KNOWN == 0))> {
 
 // Elements along each axis; how many elements apart neighbours along each axis lie.
 template <unsigned... KNOWN>
-using Extents = detail::PerAxis<struct ExtentRole, false, unsigned, KNOWN...>;
+using Extents = detail::PerAxis<struct ExtentRole, unsigned, KNOWN...>;
 template <class Index, unsigned long long... KNOWN>
-using Strides = detail::PerAxis<struct StrideRole, false, Index, KNOWN...>;
-// Of an array of which no extent is known: what its policies were measured with.
-template <class Index, unsigned long long... KNOWN>
-using AllStrides = detail::PerAxis<struct StrideRole, true, Index, KNOWN...>;
+using Strides = detail::PerAxis<struct StrideRole, Index, KNOWN...>;
 
 namespace detail {
 
@@ -75,7 +70,6 @@ struct Shape : ExtentsOf, StridesOf {
   using extents_type = ExtentsOf;
   static constexpr int rank = ExtentsOf::count;
   using Stride = typename StridesOf::number_type;
-  static constexpr bool passes_all = StridesOf::all;
   using Offset = OffsetOf<Stride>;
   static constexpr bool is_strided = false;  // whether an offset is a sum of strides
 
