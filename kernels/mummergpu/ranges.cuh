@@ -256,27 +256,26 @@ template <class Policy, class Put>
 AUTOTUNE_DEVICE void emit_many(const Leaves<Policy>& all, const typename Policy::arguments& a, unsigned owner,
                                unsigned from, unsigned step, Found* gathered, Put put) {
   constexpr int starts = Policy::block_size;
-  const unsigned leaves = all.origin(owner).leaves.count;
+  const unsigned long long begin = all.begin(owner),
+                           end = min(begin + all.origin(owner).leaves.count, all.begin(owner + 1));
   __shared__ unsigned next[starts];  // the number of the next MEM of each start
   for (int beyond = static_cast<int>(step); beyond > 0; beyond -= starts) {
     const auto start = [&](unsigned left) -> unsigned& { return next[beyond - 1 - static_cast<int>(left)]; };
-    const auto matches = [&](unsigned long long first, unsigned most, auto visit) {
-      const unsigned long long begin = all.begin(owner) + first, end = min(begin + most, all.begin(owner + 1));
-      return for_matches<Policy>(all, a, begin, end, beyond - starts, starts, visit);
-    };
     next[threadIdx.x] = 0;
     __syncthreads();
-    matches(0, leaves,
-            [&](unsigned, unsigned, const Leaf&, const Extent& match) { atomicAdd(&start(match.left), 1u); });
+    for_matches<Policy>(
+        all, a, begin, end, beyond - starts, starts,
+        [&](unsigned, unsigned, const Leaf&, const Extent& match) { atomicAdd(&start(match.left), 1u); });
     unsigned total;
     const unsigned before = exclusive_sum<Policy::block_size>(next[threadIdx.x], total);
     next[threadIdx.x] = from + before;
     from += total;
-    for (unsigned long long first = 0; total && first < leaves; first += Policy::block_size) {
+    for (unsigned long long first = begin; total && first < end; first += Policy::block_size) {
       const unsigned found =
-          matches(first, Policy::block_size, [&](unsigned index, unsigned, const Leaf& leaf, const Extent& match) {
-            gathered[index] = {owner, match.left, leaf.position, match.length};
-          });
+          for_matches<Policy>(all, a, first, min(first + Policy::block_size, end), beyond - starts, starts,
+                              [&](unsigned index, unsigned, const Leaf& leaf, const Extent& match) {
+                                gathered[index] = {owner, match.left, leaf.position, match.length};
+                              });
       const bool is_mine = threadIdx.x < found;
       const unsigned left = is_mine ? gathered[threadIdx.x].left : 0;
       if (is_mine) {
