@@ -15,7 +15,7 @@ rules that need no sweeps are compared. What programs get (``autotune``) is comp
     line             a straight line for each configuration's logarithmic time
     shepard          times between the four nearest entries, by one over the square of the distance
     waves            autotune's process, and the share of a last wave of blocks that is idle as one more coordinate
-    five             the best of autotune's first five: what refinement can reach
+    five             the best of autotune's first five
     refined          what refinement ends with, every call taking the recorded time
 """
 
@@ -35,15 +35,17 @@ from selection_inputs import RANGES
 
 from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, load_family
-from autotune.dispatch.refinement import CALLS, Refinement
+from autotune.dispatch.refinement import CALLS, TRIED, Refinement
 from autotune.hardware import Device
 from autotune.policy import (
+    Candidate,
     Policies,
     PolicyFile,
     candidates,
     feature_values,
     file_name,
     merge_winners,
+    rank_challengers,
     read_policy_file,
 )
 from autotune.policy.prediction import process
@@ -60,33 +62,31 @@ _SMS = 132
 _FIVE = 5
 
 
-def listed(family: Family, file: PolicyFile, asked: Study) -> list[tuple[str, Configuration, float, float]]:
-    """What selection would try, best first: rule, configuration, expected ms, spread."""
+def listed(family: Family, file: PolicyFile, asked: Study) -> list[Candidate]:
+    """What selection would try, best first."""
     numbers = {**{name: int(value) for name, value in asked.about.features.items()}, **asked.about.scalars}
     known = Policies(Device(kind="cuda", name=file.device.name, arch="sm_90"), file)
     found = candidates(family, known, numbers, asked.about.options, "cuda")
-    return [
-        (c.match, c.configuration, c.expected_ms, c.spread)
-        for c in found
-        if c.configuration and not c.refusal
-    ]
+    return [c for c in found if c.configuration and not c.refusal]
 
 
-def refined(
-    order: Sequence[tuple[str, Configuration, float, float]], times: Mapping[Configuration, float]
-) -> Order:
+def refined(order: Sequence[Candidate], times: Mapping[Configuration, float]) -> Order:
     """What refinement stays with when each call takes the recorded time."""
-    first = order[0][0]
-    tried = [one for one in order if one[0] == first and one[1] in times]
-    tried = list({one[1]: one for one in tried}.values())[:_FIVE]
-    if first not in ("predicted", "nearest") or not tried:
-        return [one[1] for one in order]
-    plan = Refinement([(ms if first == "predicted" else 0.0, spread) for _, _, ms, spread in tried], CALLS)
+    known = [c for c in order if c.configuration in times and c.match == order[0].match]
+    if order[0].match not in ("predicted", "nearest") or not known:
+        return configurations(order)
+    tried = [known[0], *rank_challengers(known[0], known)][:TRIED]
+    is_known = known[0].match == "predicted"
+    plan = Refinement([(c.expected_ms if is_known else 0.0, c.spread) for c in tried], CALLS)
     while not plan.is_over:
         at, is_timed = plan.take()
         if is_timed:
-            plan.note(at, times[tried[at][1]])
-    return [tried[plan.best][1]]
+            plan.note(at, times[configurations(tried)[at]])
+    return configurations(tried)[plan.best : plan.best + 1]
+
+
+def configurations(order: Sequence[Candidate]) -> Order:
+    return [c.configuration for c in order if c.configuration]
 
 
 def nearest_volume(family: Family, others: Sequence[Study], asked: Study) -> Order:
@@ -186,11 +186,11 @@ def taken(
     """By rule, what it would try, best first."""
     file = merge_winners(base, others) if others or base is None else base
     order = listed(family, file, asked)
-    ours = [one[1] for one in order]
+    ours = configurations(order)
     times = asked.times
     makers: dict[str, Callable[[], Order]] = {
         "autotune": lambda: ours,
-        "nearest": lambda: [one[1] for one in listed(family, replace(file, prediction=None), asked)],
+        "nearest": lambda: configurations(listed(family, replace(file, prediction=None), asked)),
         "volume": lambda: nearest_volume(family, others, asked),
         "vote": lambda: selection_regret.majority_vote(others),
         "line": lambda: line(family, file, asked),

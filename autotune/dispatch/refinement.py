@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 CALLS = 20  # that are timed, unless the caller says otherwise
+TRIED = 8  # configurations
 _LOSS = 5.0  # calls of the first choice
 _UNKNOWN = 2.0  # times the first choice, at most, for one without a prediction
 _DEVIATIONS = 2.0  # of a prediction that count as its upper end

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from autotune.device import (
     make_raw,
 )
 from autotune.dispatch.monitor import Monitor, Watching
-from autotune.dispatch.refinement import Refinement
+from autotune.dispatch.refinement import TRIED, Refinement
 from autotune.dispatch.turns import Chosen, Timer, Turn
 from autotune.errors import AutotuneError, CompilerError, NothingMeasured, UsageError
 from autotune.measure import find_objective
@@ -42,6 +43,7 @@ from autotune.policy import (
     find,
     find_beyond_proved,
     keep_refined,
+    rank_challengers,
     resolve_frozen,
 )
 
@@ -49,7 +51,6 @@ _log = logging.getLogger("autotune")
 
 
 _KEPT = 256  # choices that are remembered
-_TRIED = 5  # configurations in a refinement
 _PROVED = ("predicted", "nearest")  # what candidates of these rules name was proved in a sweep
 
 
@@ -234,17 +235,10 @@ class Target:
         return compile_module(self.backend, self.choosing.cache, variant, self.lender.load_separately)
 
     def _find_others(self, taken: Candidate, inputs: Inputs) -> list[Candidate]:
-        """The next best configurations by the rule that decided."""
-        others = {taken.configuration: taken}
-        for candidate in self._candidates(inputs):
-            if len(others) == _TRIED:
-                break
-            configuration = candidate.configuration
-            if candidate.match != taken.match or candidate.refusal or configuration in others:
-                continue
-            if configuration is not None and not self._explain_exclusion(configuration, inputs):
-                others[configuration] = candidate
-        return list(others.values())[1:]
+        """What else a refinement tries."""
+        ranked = rank_challengers(taken, self._candidates(inputs))
+        fit = (c for c in ranked if c.configuration and not self._explain_exclusion(c.configuration, inputs))
+        return list(islice(fit, TRIED - 1))
 
     def close(self) -> None:
         """Release modules and the device. Safe to call twice."""

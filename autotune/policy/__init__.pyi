@@ -26,6 +26,7 @@ from .selection import (
     candidates as candidates,
     choose as choose,
     file_of as file_of,
+    rank_challengers as rank_challengers,
     find as find,
     select_objective as select_objective,
     explain_untuned as explain_untuned,

@@ -433,10 +433,14 @@ def _sample_points(over: Range) -> Iterator[dict[str, int]]:
 
 def compute_expected_regret(found: Sequence[Predicted]) -> float:
     """What the first of ``found`` is expected to lose against the one of the others that is the greatest risk; 0 for
-    nothing. Errors are taken to be normal on a logarithmic scale and independent."""
-    if len(found) < 2:
-        return 0.0
-    first, *others = found
-    gaps = np.array([math.log(other.ms / first.ms) for other in others])
-    spreads = np.array([math.hypot(first.spread, other.spread) for other in others])
-    return float(compute_expected_improvement(0.0, gaps, spreads).max())
+    nothing."""
+    return max(compute_expected_gains(found), default=0.0)
+
+
+def compute_expected_gains(found: Sequence[Predicted]) -> list[float]:
+    """How much faster than the first of ``found`` each of the others is expected to be, 0 where it is slower. Errors
+    are taken to be normal on a logarithmic scale and independent."""
+    gaps = np.array([math.log(other.ms / found[0].ms) for other in found[1:]])
+    spreads = np.array([math.hypot(found[0].spread, other.spread) for other in found[1:]])
+    gains: list[float] = compute_expected_improvement(0.0, gaps, spreads).tolist()
+    return gains

@@ -44,7 +44,15 @@ from autotune.policy.acceptance import (
 )
 from autotune.policy.file import Entry, Kept, PolicyFile, file_name, read_policy_file
 from autotune.policy.frozen import Frozen, refuse_guess, resolve_frozen
-from autotune.policy.prediction import Features, Taught, feature_values, learn_from_times, rank_by_distance
+from autotune.policy.prediction import (
+    Features,
+    Predicted,
+    Taught,
+    compute_expected_gains,
+    feature_values,
+    learn_from_times,
+    rank_by_distance,
+)
 from autotune.policy.refined import add_refined
 from autotune.record import accuracy_class
 
@@ -414,6 +422,26 @@ def choose(
     if listed[-1].refusal:
         raise NothingMeasured(f"nothing may run on this input: {passed[0].origin}: {passed[0].refusal}")
     raise DeviceError(f"no configuration fits this input: {passed[-1].refusal}")
+
+
+def rank_challengers(taken: Candidate, listed: Iterable[Candidate]) -> list[Candidate]:
+    """Those of the rule that decided for ``taken``, each configuration once: first what is expected to gain most over
+    it, since those that are predicted alike are also wrong alike; as listed where nothing is predicted."""
+    others: dict[Configuration | None, Candidate] = {}
+    for candidate in listed:
+        if candidate.match == taken.match and not candidate.refusal:
+            others.setdefault(candidate.configuration, candidate)
+    for known in (taken.configuration, None):
+        others.pop(known, None)
+    if taken.match != "predicted":
+        return list(others.values())
+    found = [
+        Predicted(c.configuration, c.expected_ms, c.spread)
+        for c in (taken, *others.values())
+        if c.configuration
+    ]
+    gains = dict(zip(others, compute_expected_gains(found), strict=True))
+    return sorted(others.values(), key=lambda c: -gains[c.configuration])
 
 
 # -- bounds on the error ------------------------------------------------------------------------------------

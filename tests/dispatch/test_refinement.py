@@ -3,6 +3,7 @@
 import math
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from lending import Array, World, make_world, write_tuned_doubler
 import autotune
 from autotune.declaration import Configuration
 from autotune.device import LaunchError, resident
-from autotune.dispatch.refinement import CALLS, Refinement
+from autotune.dispatch.refinement import CALLS, TRIED, Refinement
+from autotune.dispatch.target import Target
 from autotune.errors import UsageError
-from autotune.policy import file_name, read_policy_file
+from autotune.policy import Candidate, file_name, read_policy_file
 from autotune.policy.refined import refined_path
 
 
@@ -104,6 +106,18 @@ def test_what_is_lost_is_bounded(told: list[float], errors: list[float], delay: 
     assert sum(max(0.0, times[at] - times[0]) for at in order) <= 5 * times[0] * (1 + 1e-9)
     known = [at for at in range(len(times)) if plan.times[at]]
     assert times[plan.best] <= min(times[at] for at in known) * 1.01
+
+
+def test_a_refinement_tries_eight_of_those_that_fit_the_input() -> None:
+    made = [
+        Candidate("predicted", Configuration({"p": i}), "file", 1 + i / 100, spread=0.01) for i in range(12)
+    ]
+    target = SimpleNamespace(
+        _candidates=lambda _inputs: made,
+        _explain_exclusion=lambda configuration, _inputs: "too large" if configuration["p"] == 3 else "",
+    )
+    others = Target._find_others(target, made[0], None)  # type: ignore[arg-type]
+    assert others == [one for one in made[1:] if one is not made[3]][: TRIED - 1]
 
 
 # -- in calls -----------------------------------------------------------------------------------------------

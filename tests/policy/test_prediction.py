@@ -15,6 +15,7 @@ from autotune.policy.prediction import (
     Range,
     Taught,
     add_winners,
+    compute_expected_gains,
     compute_expected_regret,
     compute_left_out_losses,
     compute_nearest_losses,
@@ -177,6 +178,8 @@ def test_first_corners_and_then_where_most_is_to_be_lost() -> None:
 
 
 def test_expected_regret() -> None:
+    assert compute_expected_gains([]) == compute_expected_gains([Predicted(A, 1.0, 1.0)]) == []
+
     def lost(ratio: float, spread: float) -> float:
         return compute_expected_regret([Predicted(A, 1.0, spread), Predicted(B, ratio, spread)])
 

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from fakes import FAMILY, FakeBackend, sweep, write_family
 
+from autotune.declaration import Configuration
 from autotune.declaration import family as families
 from autotune.declaration.family import Family
 from autotune.errors import AutotuneError, FamilyError, UnknownName
@@ -17,7 +18,7 @@ from autotune.policy.acceptance import resolve_accuracy
 from autotune.policy.file import PolicyFile
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.merge import merge_winners, update
-from autotune.policy.selection import Candidate, Policies, candidates, choose, find
+from autotune.policy.selection import Candidate, Policies, candidates, choose, find, rank_challengers
 from autotune.record.store import Store
 from autotune.record.study import Study
 
@@ -287,3 +288,19 @@ def test_the_store_is_not_needed_to_select(folder: Path, tmp_path: Path) -> None
     file = merge_winners(None, [part])
     assert file.entries["small"].margin_over_control == 2.25  # control was tried too
     assert chain(families.load_family(folder), Policies(DEVICE, file))[0] == ("exact", "")
+
+
+def test_challengers_are_ranked_by_what_they_may_gain() -> None:
+    def made(
+        value: str, ms: float = 0.0, spread: float = 0.0, match: str = "predicted", **more: str
+    ) -> Candidate:
+        return Candidate(match, Configuration({"p": value}), "file", ms, spread=spread, **more)
+
+    taken, alike = made("a", 1.0, 0.01), made("b", 1.02, 0.01)
+    unsure, slow = made("c", 1.1, 0.2), made("d", 2.0, 0.01)
+    refused, other = made("e", 1.0, 0.2, refusal="stale"), made("f", match="nearest")
+    again = made("b", 1.02, 0.01)
+    listed = [taken, alike, unsure, slow, refused, again, other]
+    assert rank_challengers(taken, listed) == [unsure, alike, slow]
+    near = [made(value, match="nearest") for value in "abcb"]
+    assert rank_challengers(near[0], near) == [near[1], near[2]]
