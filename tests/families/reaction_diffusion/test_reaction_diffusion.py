@@ -24,7 +24,7 @@ from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
 from autotune.dispatch.target import Choosing
 from autotune.dispatch.tuned_kernel import TunedKernel
-from autotune.errors import AutotuneError, WorkloadError
+from autotune.errors import AutotuneError, UsageError, WorkloadError
 from autotune.hardware import Limits
 
 FAMILY = families.load_family("reaction_diffusion")
@@ -52,7 +52,10 @@ RECTANGLE = [
     WAVE,
     *(
         text + ",field_padding=32+8"
-        for text in (WAVE, "field_memory=readonly,boundary=clamp,vector_width=4,strip=2")
+        for text in (
+            WAVE.replace("strip=4", "strip=2"),
+            "field_memory=readonly,boundary=clamp,vector_width=4,strip=2",
+        )
     ),
     "field_memory=register_tile,boundary=clamp,strip=4,time_block=4,vector_width=2,block_size=128,field_padding=32",
     "field_memory=global,boundary=ghost,field_axes=columns,field_padding=32+8,strip=2",
@@ -211,6 +214,11 @@ def test_a_field_takes_what_its_precision_needs(precision: str, item_bytes: int)
         configuration = FAMILY.space.configuration(text)
         layout = Variant.make(FAMILY, configuration, bound.options).layouts["field_even"]
         assert layout.room((7, 24)).nbytes == 7 * row_points * item_bytes
+
+
+def test_a_wave_of_single_rows_is_refused() -> None:
+    with pytest.raises(UsageError, match="the two last rows of the chunk above"):
+        FAMILY.space.configuration(WAVE.replace("strip=4", "strip=1"))
 
 
 @pytest.mark.parametrize(
