@@ -171,7 +171,7 @@ def limits_command(device: str, out_: Path | None, again: bool) -> None:
         found = device_ceilings(backend, Cache(default_root()), again=again)
     print_ceilings(found, options.out)
     if out_ is not None:
-        options.note(f"limits       {write_ceilings(found, out_ / 'limits.json')}")
+        print(f"limits       {write_ceilings(found, out_ / 'limits.json')}")
 
 
 def device_ceilings(backend: Backend, cache: Cache, *, again: bool = False) -> dict[str, Any]:
