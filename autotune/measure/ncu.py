@@ -1,8 +1,4 @@
-"""Hardware counters by Nsight Compute, run as a program.
-
-``ncu`` watches a process of its own (``profiled``) that runs each configuration once. An option keeps it from changing
-the device's clocks.
-"""
+"""Hardware counters by Nsight Compute, run as a program."""
 
 import io
 import math

@@ -1,8 +1,4 @@
-"""What a family's outputs should be: computed once by something that is not the kernel, kept on disk.
-
-A family without a ``reference`` function names a configuration instead, which runs on the cpu device, or its baseline,
-which runs on the device that is swept.
-"""
+"""What a family's outputs should be: computed once by something that is not the kernel, kept on disk."""
 
 import hashlib
 import io
