@@ -191,9 +191,6 @@ def merge_kernels(counters: Mapping[str, Mapping[str, float]]) -> dict[str, floa
     return merged | {name: sum(one[name] for one in kernels) for name in added}
 
 
-# -- sentences --------------------------------------------------------------------------------------------
-
-
 def _is_noise(before: Trial, after: Trial) -> bool:
     faster, slower = sorted((before, after), key=lambda trial: trial.time_ms)
     return slower.time_ms <= faster.time_ms * (1 + noise(faster, slower))
@@ -252,9 +249,6 @@ def _name_busiest(figures: Mapping[str, Any]) -> str:
     if max(dram, l2) < whole - _PASSES:
         return "the peak of L1 and shared memory"
     return "device memory's peak" if dram > l2 else "L2's peak"
-
-
-# -- output -----------------------------------------------------------------------------------------------
 
 
 def make_columns() -> tuple[Column, ...]:

@@ -160,9 +160,6 @@ def print_counters(found: Mapping[str, Mapping[str, Mapping[str, float]]], out: 
         out.print(table)
 
 
-# -- ceilings
-
-
 @options.option("--device cuda|cuda:N", default="cuda", help="GPU to use.")
 @options.place("Write limits.json to this folder, for the report of its record.")
 @options.option("--again", help="Measure again even if the ceilings are cached.")

@@ -173,8 +173,6 @@ class TunedKernel(Closing):
             for prepared in answering:
                 prepared.target.close()
 
-    # -- calls ------------------------------------------------------------------------------------------------
-
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
         """Inputs in declared order or by name, options and scalars by name -> the output, or a dict of them when the
         family has several.

@@ -117,8 +117,6 @@ class Measurer:
         variant = Variant.make(self.family, job.configuration, resident.inputs.options)
         return resident.execution(variant, self.backend.load(job.compiled))
 
-    # -- one configuration ----------------------------------------------------------------------------------
-
     def try_job(self, job: Job, placed: Callable[[], None] = lambda: None) -> Tried:
         """Place, verify, measure. ``placed`` is called when the data are there and the kernels come next.
 
@@ -245,8 +243,6 @@ class Measurer:
         except LaunchError:
             return True
         return False
-
-    # -- the rest -------------------------------------------------------------------------------------------
 
     def retime(self, jobs: Sequence[Job], few: frozenset[Configuration], estimate_ms: float) -> Retimed:
         """The finalists in turn, those in ``few`` in a few rounds only, each checked again afterwards, and its outputs
