@@ -20,8 +20,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, kw_only=True)
 class Extension:
-    """What a package adds: ``commands`` with their help, and the endings of files that it reads as ``families`` or as
-    ``records``, the ``names`` that a program finds in ``autotune``; whether it knows of ``ranks``."""
+    """What a package adds, as above; ``commands`` with their help."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
     families: tuple[str, ...] = ()

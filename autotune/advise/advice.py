@@ -163,12 +163,10 @@ class Advice:
         return next((one.arrays for one in single), ())
 
 
-def make_advice(
-    family: Family, workload: str, data: Path, processes: int = 1, skipped: frozenset[str] = frozenset()
-) -> Advice:
+def make_advice(family: Family, workload: str, data: Path, skipped: frozenset[str] = frozenset()) -> Advice:
     """Trace control, every other layout, and the best of them together; kernels that are ``skipped`` count for nothing.
     Raises CompilerError, WorkloadError, and DeviceError where control cannot be traced."""
-    tracer = _Tracer(family, load_workload(family, workload), data, processes, skipped)
+    tracer = _Tracer(family, load_workload(family, workload), data, skipped)
     changes = find_changes(family, tracer.inputs)
     traced = tracer.trace([family.space.control, *(one.configuration for one in changes.traced)])
     if (control := traced.get(family.space.control)) is None:
@@ -191,7 +189,7 @@ def trace_configurations(
 ) -> dict[Configuration, Costs]:  # fmt: skip
     """What each costs; of those after the first, the ones that cannot be traced are left out. Raises as
     ``make_advice`` does, where the first cannot."""
-    tracer = _Tracer(family, load_workload(family, workload), data, 1, skipped)
+    tracer = _Tracer(family, load_workload(family, workload), data, skipped)
     found = tracer.trace(configurations)
     if configurations[0] not in found:
         tracer.refuse()
@@ -205,7 +203,6 @@ class _Tracer:
     family: Family
     workload: Workload
     data: Path
-    processes: int
     skipped: frozenset[str]
     failed: dict[str, str] = field(default_factory=dict)
 
@@ -217,7 +214,7 @@ class _Tracer:
         """What each costs; those that cannot be traced are left out. Raises CompilerError."""
         given, costs = str(self.workload.path or self.workload.name), dict[Configuration, Costs]()
         rows = [StaticProfile(ARCH, one, self._assume_profiles(one)) for one in dict.fromkeys(configurations)]
-        found = static_ranking(self.family, given, self.data, rows, self.processes, find_clang())
+        found = static_ranking(self.family, given, self.data, rows, 1, find_clang())
         for row, one in zip(rows, found if rows else (), strict=True):
             if one.launches:
                 costs[row.configuration] = self._add_up(row, one)

@@ -90,9 +90,6 @@ def _shrink(family: Family, data: Path, skipped: frozenset[str]) -> str:
     return workload
 
 
-# -- the folder -------------------------------------------------------------------------------------------
-
-
 def keep_advised(advice: Advice) -> tuple[str, ...]:
     """Leave of the layout policies in the family's folder those that help, with a preset for each suggestion, and see
     that the family still loads. Returns the presets. Raises FamilyError, StoreError."""

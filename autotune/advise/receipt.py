@@ -103,9 +103,6 @@ def describe_policies(family: Family, configuration: Mapping[str, Any], arrays: 
     return ", ".join(found) or "its declaration"
 
 
-# -- in a report ------------------------------------------------------------------------------------------
-
-
 def make_blocks(study: Study, family: Family | None, folder: Path) -> list[Block]:
     """The receipt of a study's winner and control, as ``receipt.json`` in ``folder`` has it; without one, the arrays of
     the family with the policies that set them; and the hardware counters that the study has."""

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
@@ -74,17 +73,15 @@ _TEXTS = (Column("limited_by", "occupancy limited by"), Column("waits", "waits m
 # Over kernels; others are means over time.
 _ADDED = ("_bytes", "launches", "instructions", "bank_conflicts", "global_loads", "global_stores", "_ms")
 
-REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "barrier": "a barrier", "branch_resolving": "a branch", "dispatch_stall": "dispatch",
-        "drain": "stores before its end", "imc_miss": "constant memory",
-        "lg_throttle": "the full queue of global accesses", "long_scoreboard": "global or texture memory",
-        "math_pipe_throttle": "a busy arithmetic unit", "no_instruction": "the next instruction's code",
-        "mio_throttle": "the full queue of shared memory and special functions", "not_selected": "its turn to issue",
-        "short_scoreboard": "shared memory or special functions", "tex_throttle": "the full queue of textures",
-        "wait": "an instruction's latency",
-    }
-)  # fmt: skip
+REASONS: Mapping[str, str] = {
+    "barrier": "a barrier", "branch_resolving": "a branch", "dispatch_stall": "dispatch",
+    "drain": "stores before its end", "imc_miss": "constant memory",
+    "lg_throttle": "the full queue of global accesses", "long_scoreboard": "global or texture memory",
+    "math_pipe_throttle": "a busy arithmetic unit", "no_instruction": "the next instruction's code",
+    "mio_throttle": "the full queue of shared memory and special functions", "not_selected": "its turn to issue",
+    "short_scoreboard": "shared memory or special functions", "tex_throttle": "the full queue of textures",
+    "wait": "an instruction's latency",
+}  # fmt: skip
 # Reasons where nothing in EVIDENCE moved; a warp's turn to issue is none, it shows that others have work.
 WAITS = tuple(
     Evidence(Column(f"stall_{name}_warps", f"warps that wait for {text}", "number"), -1, 0.5)
@@ -194,9 +191,6 @@ def merge_kernels(counters: Mapping[str, Mapping[str, float]]) -> dict[str, floa
     return merged | {name: sum(one[name] for one in kernels) for name in added}
 
 
-# -- sentences --------------------------------------------------------------------------------------------
-
-
 def _is_noise(before: Trial, after: Trial) -> bool:
     faster, slower = sorted((before, after), key=lambda trial: trial.time_ms)
     return slower.time_ms <= faster.time_ms * (1 + noise(faster, slower))
@@ -255,9 +249,6 @@ def _name_busiest(figures: Mapping[str, Any]) -> str:
     if max(dram, l2) < whole - _PASSES:
         return "the peak of L1 and shared memory"
     return "device memory's peak" if dram > l2 else "L2's peak"
-
-
-# -- output -----------------------------------------------------------------------------------------------
 
 
 def make_columns() -> tuple[Column, ...]:

@@ -21,14 +21,14 @@ def new_command(name: str, out_: Path) -> None:
     """Print what was written, and the commands that come next."""
     folder, made = new_family(name, out_)
     shown = shlex.quote(str(folder if folder.is_absolute() else f"./{folder}"))
-    options.note(f"made         {shown}: {', '.join(path.relative_to(folder).as_posix() for path in made)}")
+    print(f"made         {shown}: {', '.join(path.relative_to(folder).as_posix() for path in made)}")
     for what, command in {
         "check it": f"autotune lint {shown}",
         "compile it": f"autotune sweep {shown} --static",
         "tune it": f"autotune sweep {shown}",
         "run it": f"autotune run {shown} --explain",
     }.items():
-        options.note(f"{what:12} {command}")
+        print(f"{what:12} {command}")
 
 
 @click.argument("folder", metavar="FOLDER", help="Folder with a family.yaml, or a family's name.")

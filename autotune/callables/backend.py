@@ -128,8 +128,6 @@ class CallBackend:
     def load(self, compiled: Compiled) -> CallModule:  # noqa: ARG002
         return CallModule()
 
-    # -- one call -------------------------------------------------------------------------------------------
-
     def call(self, execution: Execution) -> None:
         """What the plan of every family of callables does."""
         self._latest = execution
@@ -167,8 +165,6 @@ class CallBackend:
         ordinal = None if self.device.kind == "cpu" else self.device.ordinal
         return Memory(address, shape, strides, kind.dtype, ordinal, placed)
 
-    # -- its results ----------------------------------------------------------------------------------------
-
     @property
     def elements(self) -> tuple[str, ...]:
         """Those of 16 bits that ``count_mismatches`` compares where they are."""
@@ -191,8 +187,6 @@ class CallBackend:
             return int(near.numel()) - int(near.sum())
         except RuntimeError:  # no room for it: the host compares
             return 1
-
-    # -- many -----------------------------------------------------------------------------------------------
 
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
         """As the device's own; what a call reads and writes is as it was before each call, which is not timed."""

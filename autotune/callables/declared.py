@@ -81,7 +81,8 @@ class Declared:
     def _yaml(self) -> str:
         data: dict[str, Any] = {}
         extents: dict[str, Any] = {}
-        scalars = {name: {"type": _type(value)} for name, value in self.numbers.items()}
+        whole = {name: isinstance(value, int | np.integer) for name, value in self.numbers.items()}
+        scalars = {name: {"type": "int64" if is_whole else "float64"} for name, is_whole in whole.items()}
         for name, array in self.arrays.items():
             shape = self.extents(name)
             entry: dict[str, Any] = {"type": array.kind.name, "shape": list(shape), "index_bits": 64}
@@ -173,7 +174,3 @@ def family_name(function: str, kinds: Mapping[str, Kind], told: Sequence[str] = 
         return name
     mark = hashlib.sha256(repr([*kinds.items(), *told]).encode()).hexdigest()[:6]
     return f"{name[:_LONGEST]}_{mark}"
-
-
-def _type(value: int | float) -> str:
-    return "int64" if isinstance(value, int | np.integer) else "float64"

@@ -133,9 +133,6 @@ def _pickle(function: Callable[..., Any], name: str) -> bytes:
     return pickled
 
 
-# -- what a function does
-
-
 def digest(function: Any) -> str:
     """sha256 over the source of the function and of what it uses of the same project, as far as names tell."""
     parts: dict[str, str] = {}

@@ -11,7 +11,6 @@ import signal
 import sys
 import sysconfig
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from typing import Any, cast
 
 from autotune.callables import functions
 from autotune.callables.backend import CallBackend, Calls, CallToolchain
-from autotune.compile import Pool, ProcessDied
+from autotune.compile import Pool, ProcessDied, do_job
 from autotune.device import Backend, open_backend
 from autotune.engine import ProcessWorker, open_devices
 from autotune.errors import CompilerError
@@ -106,13 +105,7 @@ def _compile(pipe: Connection) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # or no compiler's exit code is known
     with suppress(EOFError, OSError):
         while True:
-            function, arguments = pipe.recv()
-            try:
-                answer = True, function(*arguments)
-            except Exception as problem:  # noqa: BLE001 - the parent raises it
-                problem.add_note(f"in a worker process:\n{traceback.format_exc()}")
-                answer = False, problem
-            pipe.send(answer)
+            pipe.send(do_job(*pipe.recv()))
 
 
 @dataclass

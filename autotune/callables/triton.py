@@ -143,8 +143,6 @@ class TunedKernelCall:
         found += [value.dtype for value in kwargs.values() if hasattr(value, "dtype")]
         return tuple(found)
 
-    # -- the first call of a key ----------------------------------------------------------------------------
-
     def _decide_first(self, kind: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any) -> Any:
         functions.refuse_while_loading(f"a call of {self.__name__}")
         named = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}

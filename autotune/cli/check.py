@@ -160,9 +160,6 @@ def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str
     return device, ""
 
 
-# -- measuring ----------------------------------------------------------------------------------------------
-
-
 def _time_accepted(
     request: CheckRequest, family: Family, device: str, claims: Mapping[str, acceptance.Claim],
     results: Mapping[str, Checked],

@@ -206,11 +206,6 @@ def words(request: "SweepRequest") -> Iterator[str]:
                 yield from (f"--{option.word}", str(one))
 
 
-def note(line: str) -> None:
-    """Print a line as it is."""
-    print(line)
-
-
 def parse_narrowed(items: Iterable[str]) -> dict[str, list[str]]:
     """``["a=1,2"]`` -> {"a": ["1", "2"]}. Raises UsageError."""
     held: dict[str, list[str]] = {}

@@ -160,9 +160,6 @@ def print_counters(found: Mapping[str, Mapping[str, Mapping[str, float]]], out: 
         out.print(table)
 
 
-# -- ceilings
-
-
 @options.option("--device cuda|cuda:N", default="cuda", help="GPU to use.")
 @options.place("Write limits.json to this folder, for the report of its record.")
 @options.option("--again", help="Measure again even if the ceilings are cached.")
@@ -171,7 +168,7 @@ def limits_command(device: str, out_: Path | None, again: bool) -> None:
         found = device_ceilings(backend, Cache(default_root()), again=again)
     print_ceilings(found, options.out)
     if out_ is not None:
-        options.note(f"limits       {write_ceilings(found, out_ / 'limits.json')}")
+        print(f"limits       {write_ceilings(found, out_ / 'limits.json')}")
 
 
 def device_ceilings(backend: Backend, cache: Cache, *, again: bool = False) -> dict[str, Any]:

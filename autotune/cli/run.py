@@ -104,7 +104,7 @@ def run_command(family: str, device: str, explain: bool, **asked: Any) -> None:
         folders = paths.policy_folders(call.policies, tuned.folder)
         return TunedKernel(tuned, device, Choosing(folders=folders, objective=_ONE_CALL))
 
-    run_call(call, open_tuned, options.note, explain=explain)
+    run_call(call, open_tuned, print, explain=explain)
 
 
 def run_call(call: RunRequest, opened: Opener, note: Note, *, explain: bool = False) -> None:

@@ -37,7 +37,7 @@ from .nvcc import (
 )
 from .nvrtc import Nvrtc as Nvrtc, ptx as ptx
 from .plain_source import element_type as element_type, enumeration as enumeration
-from .pool import Pool as Pool, ProcessDied as ProcessDied
+from .pool import Pool as Pool, ProcessDied as ProcessDied, do_job as do_job
 from .profile import KernelProfile as KernelProfile, profiles as profiles
 from .static_pass import StaticProfile as StaticProfile
 from .toolchain import (

@@ -110,10 +110,11 @@ def _serve(pipe: "Connection") -> None:
     _compiles_for_another.set()
     while True:
         function, arguments = pipe.recv()
-        pipe.send(_answer(function, arguments))
+        pipe.send(do_job(function, arguments))
 
 
-def _answer(function: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[bool, Any]:
+def do_job(function: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[bool, Any]:
+    """Whether it gave a result, and that or its exception, which the parent raises."""
     try:
         return True, function(*arguments)
     except Exception as error:  # noqa: BLE001 - the parent raises it

@@ -4,7 +4,6 @@ toolkit's and C's own, as far as a kernel can use them."""
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from autotune.files import include_dir
 
@@ -52,14 +51,12 @@ _CUB = {"block": ("adjacent_difference", "discontinuity", "exchange", "histogram
 _ALL_OF_CUB = "".join(f"#include <cub/{w}/{w}_{name}.cuh>\n" for w, names in _CUB.items() for name in names)
 
 # NVRTC knows the functions without a header, and no header.
-NVRTC: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys((*_USUAL, "iostream", "math_constants.h"), _ONCE),
-        "cub/cub.cuh": _ONCE + _ALL_OF_CUB,
-        **{f"{name}.h": _ONCE + text for name, text in _C.items()},
-        **{f"c{name}": _ONCE + text for name, text in _C.items()},
-    }
-)
+NVRTC: Mapping[str, str] = {
+    **dict.fromkeys((*_USUAL, "iostream", "math_constants.h"), _ONCE),
+    "cub/cub.cuh": _ONCE + _ALL_OF_CUB,
+    **{f"{name}.h": _ONCE + text for name, text in _C.items()},
+    **{f"c{name}": _ONCE + text for name, text in _C.items()},
+}
 
 _MISSING = re.compile(r"^.*\b(?:cannot open source file|No such file or directory)\b.*$", re.MULTILINE)
 # What only a GPU's compiler takes, by how a line of a source says it.

@@ -257,9 +257,6 @@ def _ordinal(array: Any) -> int:
     return -1
 
 
-# -- streams ------------------------------------------------------------------------------------------------
-
-
 def stream_handle(stream: Any) -> int:
     """The driver's handle of a stream: an int, anything with ``__cuda_stream__``, a stream of torch, cupy or PyCUDA;
     0 is the default stream. Raises UsageError for anything else."""
@@ -296,9 +293,6 @@ def stream_asker(array: Any) -> Callable[[], int] | None:
         current = sys.modules["cupy"].cuda.get_current_stream
         return lambda: stream_handle(int(current().ptr))
     return None
-
-
-# -- the way back -------------------------------------------------------------------------------------------
 
 
 def like(example: Any, array: NDArray[Any], dtype: np.dtype[Any] | None = None) -> Any:

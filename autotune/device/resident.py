@@ -126,8 +126,6 @@ class Resident:
             item = self._kept[_key(variant, (name,))]
             self.backend.upload(linear(item.placed[name]), layout.apply(array))
 
-    # -- inputs -------------------------------------------------------------------------------------------
-
     def _keep(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> PlacedInput:
         parent = self.parent
         if parent and all(parent.inputs.arrays.get(n) is self.inputs.arrays[n] for n in group):
@@ -284,8 +282,6 @@ class Resident:
             if sum(item.nbytes for item in self._kept.values()) <= most:
                 return
             self._kept.pop(key).free()
-
-    # -- outputs ------------------------------------------------------------------------------------------
 
     def _output(self, variant: Variant, name: str, layout: Layout) -> Placed:
         if name in self.lent:

@@ -130,8 +130,6 @@ class Prepared(Closing):
                 self._resident.close()
                 raise
 
-    # -- what runs --------------------------------------------------------------------------------------------
-
     @property
     def chosen(self) -> Chosen:
         """Return the configuration that runs, and why. Raises UsageError while inputs are missing."""
@@ -166,8 +164,6 @@ class Prepared(Closing):
                     made = Launcher(self.target, chosen, self._inputs(self._whole), self._resident, none, {})
                     self._lasting["execution"] = made
             return self._lasting["execution"].execution
-
-    # -- calls ------------------------------------------------------------------------------------------------
 
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
         found = self.call_again(arrays, out, stream, named)
@@ -349,8 +345,6 @@ class Prepared(Closing):
         """With the kept arrays as they are now."""
         return replace(asked.inputs, arrays={**asked.inputs.arrays, **self._kept.arrays})
 
-    # -- for programs that drive the launches themselves --------------------------------------------------------
-
     def prepare_other(self, inputs: Inputs) -> "Prepared":
         """The same configuration on ``inputs`` of the same sizes; arrays that are the same objects are shared. Close
         it before this one."""
@@ -405,8 +399,6 @@ class Prepared(Closing):
             self._resident.close()
             self._kept = replace(self._kept, arrays={**self._kept.arrays, **given})
             self._resident = self._make_resident(None)
-
-    # -- the end ----------------------------------------------------------------------------------------------
 
     def _enter_stream(self, stream: int) -> AbstractContextManager[int]:
         lender = self.target.lender

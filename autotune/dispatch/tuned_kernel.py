@@ -1,8 +1,4 @@
-"""The run time: the tuned kernel as a function of arrays.
-
-``load`` picks the device and reads the policy file; a call picks the configuration for its input's sizes, applies the
-layouts, launches and gives arrays back of the kind it was given. Every choice is logged and explained.
-"""
+"""The run time: the tuned kernel as a function of arrays."""
 
 import atexit
 import threading
@@ -176,8 +172,6 @@ class TunedKernel(Closing):
                 prepared.close()
             for prepared in answering:
                 prepared.target.close()
-
-    # -- calls ------------------------------------------------------------------------------------------------
 
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
         """Inputs in declared order or by name, options and scalars by name -> the output, or a dict of them when the

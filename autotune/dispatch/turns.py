@@ -40,19 +40,15 @@ class Turns(Protocol):
     @property
     def best(self) -> Chosen:
         """What a call runs that is no turn."""
-        ...
 
     def turn(self) -> Turn | None:
         """The next call; None where nothing is wanted of it."""
-        ...
 
     def time_turn(self, turn: Turn) -> AbstractContextManager[None]:
         """Around what the turn queues."""
-        ...
 
     def mark_failed(self, at: int, problem: Exception) -> bool:
         """Whether another one stands in for what could not run."""
-        ...
 
 
 class Timer:

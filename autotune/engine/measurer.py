@@ -8,7 +8,7 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from statistics import median
@@ -116,8 +116,6 @@ class Measurer:
     def _execution(self, job: Job, resident: Resident) -> Execution:
         variant = Variant.make(self.family, job.configuration, resident.inputs.options)
         return resident.execution(variant, self.backend.load(job.compiled))
-
-    # -- one configuration ----------------------------------------------------------------------------------
 
     def try_job(self, job: Job, placed: Callable[[], None] = lambda: None) -> Tried:
         """Place, verify, measure. ``placed`` is called when the data are there and the kernels come next.
@@ -246,8 +244,6 @@ class Measurer:
             return True
         return False
 
-    # -- the rest -------------------------------------------------------------------------------------------
-
     def retime(self, jobs: Sequence[Job], few: frozenset[Configuration], estimate_ms: float) -> Retimed:
         """The finalists in turn, those in ``few`` in a few rounds only, each checked again afterwards, and its outputs
         after its turns; ``estimate_ms`` as in ``Timing.interleave``. Raises LaunchError."""
@@ -279,9 +275,8 @@ class Measurer:
         family = self.family.baseline
         assert family is not None
         variant = Variant.make(family, family.space.control, self.inputs.options)
-        resident = Resident(self.backend, self.inputs, guard=GUARD_BYTES)
-        verifier = Verifier(self.backend, family, self.expected)
-        try:
+        placed = Resident(self.backend, self.inputs, guard=GUARD_BYTES)
+        with closing(placed) as resident, closing(Verifier(self.backend, family, self.expected)) as verifier:
             baseline = resident.execution(variant, self.backend.load(compiled))
             reason, first_ms = verifier.run(baseline, self.workload.cold)
             if reason:
@@ -292,9 +287,6 @@ class Measurer:
             samples = self._run_in_turn(executions, estimate_ms + first_ms)
             reason = verifier.check_left(baseline)
             return Compared(None if reason else samples.pop(None), samples, reason)
-        finally:
-            verifier.close()
-            resident.close()
 
     def prove(self, job: Job, size: OddSize | None, ragged: Callable[[OddSize], Proof]) -> Proved:
         """Whether the configuration is right for the inputs that are swept, or for a size that they do not have;
@@ -323,7 +315,7 @@ class Measurer:
         """On inputs that may be as large as the swept ones, right after a run on those where it is the same binary:
         what a kernel keeps from one input is none of another's."""
         resident, verifier = self._place(inputs, outputs)
-        try:
+        with closing(resident), closing(verifier):
             try:
                 execution = self._execution(job, resident)
             except LaunchError as problem:
@@ -332,9 +324,6 @@ class Measurer:
                 self.backend.sample(self._execution(job, self._resident).run, 1, False)
             reason, _ = verifier.run(execution, cold=False)
             return Proved("wrong_result" if reason else "measured", reason)
-        finally:
-            verifier.close()
-            resident.close()
 
     def describe(self) -> dict[str, Any]:
         """What the device says of itself now; as much as it answers."""

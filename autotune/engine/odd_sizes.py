@@ -167,9 +167,6 @@ def _find_growth(variant: Variant, kernel: str, names: Mapping[str, Any], extent
     return bisect_right(range(1, own), first, key=blocks)
 
 
-# -- which sizes --------------------------------------------------------------------------------------------
-
-
 def _free(family: Family, workload: Workload, inputs: Inputs) -> list[str]:
     """The extents that may be cut: given by shapes alone, and no value says how long they are or numbers their places.
     Raises WorkloadError when there is none."""
@@ -233,9 +230,6 @@ def _values(family: Family, inputs: Inputs, sizes: Sizes) -> int:
     """How many all arrays have. Raises FamilyError where an extent has no size then."""
     known = inputs.compute_sizes(family, sizes)
     return sum(prod(known[extent] for extent in data.shape) for data in family.data.values())
-
-
-# -- what is in them ----------------------------------------------------------------------------------------
 
 
 def _take_inputs(

@@ -68,8 +68,6 @@ class ProcessWorker:
         self._process: Child | None = None
         self._folder = own_folder()  # for its temporary files: it may have no time to remove them
 
-    # -- its life -------------------------------------------------------------------------------------------
-
     def launch(self) -> None:
         """Start the process; ``start`` then waits for it."""
         if not self._process:
@@ -134,8 +132,6 @@ class ProcessWorker:
         if self._process:
             self._process.close(at_once or bool(self.lost))
         self._folder.cleanup()
-
-    # -- its work -------------------------------------------------------------------------------------------
 
     @property
     def room(self) -> int:

@@ -191,8 +191,6 @@ class Sweep:
             told |= self._compare_baseline()
             told |= self._describe_device()
 
-    # -- before the first configuration -------------------------------------------------------------------
-
     def _set_out(self, arrays: Path) -> float:
         """Tell every worker of the study: the milliseconds the reference took."""
         mark = time.perf_counter()
@@ -222,8 +220,6 @@ class Sweep:
             if not worker.lost:
                 return worker
         raise DeviceLost("; ".join(worker.lost for worker in self.workers))
-
-    # -- one configuration after another ------------------------------------------------------------------
 
     def _try(self, again: Mapping[Configuration, Trial]) -> None:
         """Try every configuration that the search asks for, here or in another sweep that shares the record. Those
@@ -301,8 +297,6 @@ class Sweep:
             if configuration not in again:
                 search.tell(configuration, trial.value(self.protocol.figure))
         return search
-
-    # -- the end: finalists, and what the record says of itself --------------------------------------------
 
     def _are_finalists_due(self) -> bool:
         """Whether the record holds measured trials that finalists were not chosen from: a sweep that was killed between

@@ -123,8 +123,6 @@ class Trials:
                     mine.append(held)
         return mine
 
-    # -- trials ---------------------------------------------------------------------------------------------
-
     def _take(self, answer: TrialEnd) -> None:
         if isinstance(answer, Tried):
             for phase, seconds in answer.seconds.items():

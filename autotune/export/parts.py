@@ -164,9 +164,6 @@ def problem_values(family: Family, sizes: Mapping[str, int], options: Mapping[st
     ]
 
 
-# -- the declaration ----------------------------------------------------------------------------------------
-
-
 def _list_given_extents(family: Family) -> list[str]:
     """Those that the caller's arrays have and that are not the same for every input."""
     named = {extent for data in family.inputs for extent in data.shape} - family.constants
@@ -258,9 +255,6 @@ def _arguments(family: Family, kernel: FamilyKernel) -> list[str]:
 
     arguments = [write(item) for item in kernel.arguments]
     return [f"typename Policy::{kernel.struct}{{{', '.join(arguments)}}}"] if kernel.struct else arguments
-
-
-# -- the table ----------------------------------------------------------------------------------------------
 
 
 def _row(family: Family, row: Row) -> dict[str, Any]:

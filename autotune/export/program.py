@@ -22,7 +22,7 @@ from autotune import __version__
 from autotune import files as paths
 from autotune.compile import default_root, enumeration
 from autotune.declaration import Family, Inputs, load_workload, prepare, source_files
-from autotune.errors import FamilyError, PolicyFileError, StoreError, WorkloadError
+from autotune.errors import FamilyError, PolicyFileError, StoreError, WorkloadError, explained
 from autotune.export.choices import identifier, select_entries
 from autotune.export.orders import permutations
 from autotune.export.parts import c_element, number_type, parts, problem_values, quote
@@ -56,12 +56,8 @@ def export(
         "source": family.source.name, "example": {"about": f"workload {example.name}", "problem": problem},
         "counts": {name: array.size for name, array in arrays.items()},
     }  # fmt: skip
-    try:
+    with explained(StoreError, f"cannot write to {folder}:", "; name another folder with -o"):
         written = _write(family, folder, context, arrays)
-    except OSError as problem:
-        raise StoreError(
-            f"cannot write to {folder}: {problem.strerror or problem}; name another folder with -o"
-        ) from None
     out.print(
         f"{len(choices.winners)} configurations of {family.name} for {len(choices.entries)} entries: {len(written)} "
         f"files in {folder}, {folder / 'README.md'} explains how to build them",

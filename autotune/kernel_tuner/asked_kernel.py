@@ -116,8 +116,6 @@ class AskedKernel:
             return tuple(cased.get(name, name) for name in BLOCK_NAMES)
         return (*self.block_size_names, *BLOCK_NAMES[len(self.block_size_names) :])[:3]
 
-    # -- the source ---------------------------------------------------------------------------------------------
-
     @cached_property
     def _texts(self) -> tuple[str, dict[str, str]]:
         """The source with what goes ahead of it, and its headers."""
@@ -186,8 +184,6 @@ class AskedKernel:
     def _grid(self) -> list[str]:
         return self.parameters.grid(self.problem_size, self.divisors, self._block_names)
 
-    # -- the arguments ------------------------------------------------------------------------------------------
-
     def arguments(self, answer: Sequence[Any] | None = None) -> list[KernelArgument]:
         """Each with what it is for, as far as the text and the answer tell."""
         told, count = self._signature, len(self._values)
@@ -240,8 +236,6 @@ class AskedKernel:
             shape = {"type": value.dtype.name, "shape": [extent]}
             symbols[_symbol(name)] = {"role": "input", **shape, "symbol": name}
         return {"arguments": taken, "symbols": symbols, "extents": sizes}
-
-    # -- the kernel ---------------------------------------------------------------------------------------------
 
     def kernel(
         self, arguments: Sequence[KernelArgument], tolerance: Mapping[str, float] | None = None

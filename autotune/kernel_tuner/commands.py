@@ -29,13 +29,13 @@ def convert_command(record: str, to: str, out_: Path | None) -> None:
         raise UsageError("name the folder for the files with --out DIR")
     folder = out_ or Path(record)
     if to == "csv":
-        options.note(f"written      {write_results(studies, folder / 'results.csv')}")
+        print(f"written      {write_results(studies, folder / 'results.csv')}")
         return
     for study in studies:
         parts = (study.family, study.workload, study.device)
         name = "-".join(re.sub(r"[^\w.]+", "_", part) for part in parts)
         write, ending = (write_cache, "cache.json") if to == "kernel-tuner" else (write_t4, "t4.json")
-        options.note(f"written      {write(study, folder / f'{name}.{ending}')}")
+        print(f"written      {write(study, folder / f'{name}.{ending}')}")
 
 
 @click.argument(
@@ -55,4 +55,4 @@ def import_command(files: tuple[Path, ...], out_: Path, **named: str) -> None:
     from autotune.record import results_frame
 
     studies = import_files(files, **named)
-    options.note(f"written      {write_text(out_, csv_text(results_frame(studies)), write_file)}")
+    print(f"written      {write_text(out_, csv_text(results_frame(studies)), write_file)}")

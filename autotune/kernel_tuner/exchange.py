@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import median
-from types import MappingProxyType
 from typing import Any
 
 from autotune.declaration import Configuration, PolicyValue
@@ -13,24 +12,20 @@ from autotune.measure import Figure, spread
 from autotune.record import STATES, Measurement, Provenance, State, Study, Trial
 
 # Kernel Tuner knows three failures; an entry also has the state itself.
-ERRORS: Mapping[State, str] = MappingProxyType(
-    {
-        "excluded": "InvalidConfig", "compile_failed": "CompilationFailedConfig",
-        "launch_failed": "RuntimeFailedConfig", "wrong_result": "RuntimeFailedConfig",
-        "timed_out": "RuntimeFailedConfig", "crashed": "RuntimeFailedConfig",
-    }
-)  # fmt: skip
+ERRORS: Mapping[State, str] = {
+    "excluded": "InvalidConfig", "compile_failed": "CompilationFailedConfig",
+    "launch_failed": "RuntimeFailedConfig", "wrong_result": "RuntimeFailedConfig",
+    "timed_out": "RuntimeFailedConfig", "crashed": "RuntimeFailedConfig",
+}  # fmt: skip
 
 # The other way round: of several states, the first.
-FAILED: Mapping[str, State] = MappingProxyType({name: state for state, name in reversed([*ERRORS.items()])})
+FAILED: Mapping[str, State] = {name: state for state, name in reversed([*ERRORS.items()])}
 
 # Kernel Tuner's name of a phase, and ours; they count for its budgets in seconds.
-PHASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "compile_time": ("compile",), "verification_time": ("verify",), "benchmark_time": ("measure", "place"),
-        "strategy_time": (), "framework_time": (),
-    }
-)  # fmt: skip
+PHASES: Mapping[str, tuple[str, ...]] = {
+    "compile_time": ("compile",), "verification_time": ("verify",), "benchmark_time": ("measure", "place"),
+    "strategy_time": (), "framework_time": (),
+}  # fmt: skip
 
 _FIGURES = ("transfer_bytes", "footprint_bytes")
 

@@ -7,7 +7,8 @@ They may have what an ``Expression`` lacks: lists behind ``in``, ``float``, ``fl
 import ast
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, product
 from typing import Any
 
@@ -91,22 +92,16 @@ def _write_tables(results: Sequence[Any], words: dict[str, list[PolicyValue]], w
     return text
 
 
-class _Watched(Mapping[str, Any]):
+class _Watched(UserDict[str, Any]):
     """Notes in ``read`` what is read of ``values``."""
 
-    def __init__(self, values: Mapping[str, Any], read: set[str]) -> None:
-        self._values, self.read = values, read
+    def __init__(self, values: dict[str, Any], read: set[str]) -> None:
+        self.data, self.read = values, read
 
     def __getitem__(self, name: str) -> Any:
-        value = self._values[name]
+        value = self.data[name]
         self.read.add(name)
         return value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
 
 def word(value: Any, where: str) -> PolicyValue:

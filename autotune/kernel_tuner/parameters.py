@@ -111,8 +111,6 @@ class Parameters:
         except (TypeError, ValueError, OverflowError):  # NaN, infinity, and what is no number
             raise FamilyError(f"{where}: {formula!r} is neither a number nor a text nor a function") from None
 
-    # -- the launch ---------------------------------------------------------------------------------------------
-
     def block(self, names: Sequence[str]) -> list[str]:
         """Threads in x, y, z: the parameters of these names, 1 for what is none."""
         return [name if name in self.values else "1" for name in names]

@@ -7,7 +7,6 @@ import json
 import platform
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,10 @@ from autotune.files import write_text
 from autotune.kernel_tuner.exchange import FAILED, PHASES, Foreign, entry, reading
 from autotune.record import Provenance, State, Study, describe_study
 
-INVALIDITY: Mapping[State, str] = MappingProxyType(
-    {
-        "measured": "correct", "excluded": "constraints", "compile_failed": "compile", "launch_failed": "runtime",
-        "wrong_result": "correctness", "timed_out": "timeout", "crashed": "runtime",
-    }
-)  # fmt: skip
+INVALIDITY: Mapping[State, str] = {
+    "measured": "correct", "excluded": "constraints", "compile_failed": "compile", "launch_failed": "runtime",
+    "wrong_result": "correctness", "timed_out": "timeout", "crashed": "runtime",
+}  # fmt: skip
 
 # The other way round: of several states, the first.
 _STATES: Mapping[str, State] = {name: state for state, name in reversed([*INVALIDITY.items()])}

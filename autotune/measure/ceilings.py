@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,22 +44,20 @@ class Ceiling:
 
 
 # Without ``_per_s`` a name is that of a profiled counter, or of the bytes that a family declares.
-CEILINGS: Mapping[str, Ceiling] = MappingProxyType(
-    {
-        "bytes_per_s": Ceiling("copy_memory", "bytes read and written by a copy in device memory"),
-        "dram_bytes_per_s": Ceiling("copy_memory", "the same, compared with the counter dram_bytes"),
-        "dram_read_bytes_per_s": Ceiling("read_memory", "bytes read in order from device memory"),
-        "random_64_byte_fetches_per_s": Ceiling("fetch_records", "records of 64 bytes at random places", 64),
-        "l2_read_bytes_per_s": Ceiling("read_l2", "bytes read from L2, past L1", 512),
-        "shared_read_bytes_per_s": Ceiling("read_shared", "bytes read from shared memory", 256),
-        "fp32_fma_per_s": Ceiling("fma_fp32", "fused multiply-adds of 32 bits, one each", 512),
-        "fp64_fma_per_s": Ceiling("fma_fp64", "fused multiply-adds of 64 bits, one each", 64),
-        "mufu_per_s": Ceiling("rsqrt_mufu", "operations of the special function unit (rsqrt)", 64),
-        "popc_per_s": Ceiling("count_bits", "population counts of 32 bits", 64),
-        "integer_add_per_s": Ceiling("add_integers", "integer adds of 32 bits", 256),
-        "launches_per_s": Ceiling("nothing", "empty kernels, queued one after the other"),
-    }
-)
+CEILINGS: Mapping[str, Ceiling] = {
+    "bytes_per_s": Ceiling("copy_memory", "bytes read and written by a copy in device memory"),
+    "dram_bytes_per_s": Ceiling("copy_memory", "the same, compared with the counter dram_bytes"),
+    "dram_read_bytes_per_s": Ceiling("read_memory", "bytes read in order from device memory"),
+    "random_64_byte_fetches_per_s": Ceiling("fetch_records", "records of 64 bytes at random places", 64),
+    "l2_read_bytes_per_s": Ceiling("read_l2", "bytes read from L2, past L1", 512),
+    "shared_read_bytes_per_s": Ceiling("read_shared", "bytes read from shared memory", 256),
+    "fp32_fma_per_s": Ceiling("fma_fp32", "fused multiply-adds of 32 bits, one each", 512),
+    "fp64_fma_per_s": Ceiling("fma_fp64", "fused multiply-adds of 64 bits, one each", 64),
+    "mufu_per_s": Ceiling("rsqrt_mufu", "operations of the special function unit (rsqrt)", 64),
+    "popc_per_s": Ceiling("count_bits", "population counts of 32 bits", 64),
+    "integer_add_per_s": Ceiling("add_integers", "integer adds of 32 bits", 256),
+    "launches_per_s": Ceiling("nothing", "empty kernels, queued one after the other"),
+}
 
 
 def batch() -> Batch:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from types import MappingProxyType
 
 from autotune import figures as units
 from autotune.errors import UnknownName
@@ -56,22 +55,24 @@ class Quantity:
 
 TIME = "time_ms"
 
-QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
-    {
-        TIME: Quantity("time"),
-        "transform_ms": Quantity("transform"),
-        "transfer_ms": Quantity("transfer"),
-        "transfer_bytes": Quantity("sent"),
-        "footprint_bytes": Quantity("footprint"),
-        "energy_j": Quantity("energy", is_extra=True),
-        "power_w": Quantity("power", is_extra=True),
-        "idle_w": Quantity("idle power", is_extra=True),
-    }
-)
+QUANTITIES: Mapping[str, Quantity] = {
+    TIME: Quantity("time"),
+    "transform_ms": Quantity("transform"),
+    "transfer_ms": Quantity("transfer"),
+    "transfer_bytes": Quantity("sent"),
+    "footprint_bytes": Quantity("footprint"),
+    "energy_j": Quantity("energy", is_extra=True),
+    "power_w": Quantity("power", is_extra=True),
+    "idle_w": Quantity("idle power", is_extra=True),
+}
 
-_TEXTS: Mapping[str, Callable[[float], str]] = MappingProxyType(
-    {"ms": units.duration, "bytes": units.size, "j": units.energy, "w": units.power, "s": units.seconds}
-)
+_TEXTS: Mapping[str, Callable[[float], str]] = {
+    "ms": units.duration,
+    "bytes": units.size,
+    "j": units.energy,
+    "w": units.power,
+    "s": units.seconds,
+}
 
 
 def unit(name: str) -> str:
@@ -132,25 +133,23 @@ class Objective:
         ]
 
 
-OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
-    {
-        one.name: one
-        for one in (
-            Objective("kernel", (TIME,), "the kernels' time"),
-            Objective(
-                "with-transfer",
-                (TIME, "transfer_ms"),
-                "that and the copy of the inputs to the device: data in their layout already",
-            ),
-            Objective(
-                "with-transform",
-                (TIME, "transfer_ms", "transform_ms"),
-                "that and the layout's transform: a single call that begins with plain arrays",
-            ),
-            Objective("energy", ("energy_j",), "the joules of a call", beside=("power_w", "idle_w")),
-        )
-    }
-)
+OBJECTIVES: Mapping[str, Objective] = {
+    one.name: one
+    for one in (
+        Objective("kernel", (TIME,), "the kernels' time"),
+        Objective(
+            "with-transfer",
+            (TIME, "transfer_ms"),
+            "that and the copy of the inputs to the device: data in their layout already",
+        ),
+        Objective(
+            "with-transform",
+            (TIME, "transfer_ms", "transform_ms"),
+            "that and the layout's transform: a single call that begins with plain arrays",
+        ),
+        Objective("energy", ("energy_j",), "the joules of a call", beside=("power_w", "idle_w")),
+    )
+}
 
 KERNEL, ONE_CALL = "kernel", "with-transform"
 

@@ -1,8 +1,4 @@
-"""Hardware counters by Nsight Compute, run as a program.
-
-``ncu`` watches a process of its own (``profiled``) that runs each configuration once. An option keeps it from changing
-the device's clocks.
-"""
+"""Hardware counters by Nsight Compute, run as a program."""
 
 import io
 import math
@@ -10,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -68,62 +63,60 @@ def _share(part: str, rest: str) -> Callable[[Metrics], float]:
 
 
 # Counter -> how it follows from the metrics of all launches of a kernel in one call of the plan.
-COUNTERS: Mapping[str, tuple[Callable[[Metrics], float], str]] = MappingProxyType(
-    {
-        "profiled_ms": (_sum("gpu__time_duration.sum", scale=1e-6), "time under the profiler, ms"),
-        "launches": (_sum("launches"), "launches in one call"),
-        "dram_bytes": (_sum("dram__bytes_read.sum", "dram__bytes_write.sum"), "moved to and from device memory"),
-        "dram_read_bytes": (_sum("dram__bytes_read.sum"), "read from device memory"),
-        "l2_read_bytes": (
-            _sum("lts__t_sectors_srcunit_tex_op_read.sum", scale=_SECTOR_BYTES), "read from L2 by L1 and texture units"
-        ),
-        "l2_sectors_per_request": (
-            _ratio("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_requests_srcunit_tex_op_read.sum"),
-            "sectors of such a read, 1 to 4",
-        ),
-        "global_loads": (_sum("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"), "warps' loads from global memory"),
-        "global_stores": (_sum("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"), "warps' stores to global memory"),
-        "global_sectors_per_request": (
-            _ratio("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
-            "sectors of a warp's load from global memory: 4 for 32 floats in a row, 32 where each thread has its own",
-        ),
-        "global_store_sectors_per_request": (
-            _ratio("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"),
-            "sectors of a warp's store to global memory, as of a load",
-        ),
-        "bank_conflicts": (
-            _sum("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"), "passes of shared memory that conflicts add"
-        ),
-        "instructions": (_sum("smsp__inst_executed.sum"), "instructions that warps executed"),
-        "issue_busy_share": (
-            _sum("smsp__issue_active.avg.pct_of_peak_sustained_active", scale=0.01), "of issue slots used, 0 to 1"
-        ),
-        "memory_busy_share": (
-            _sum("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01),
-            "of its peak, that of the busiest cache or memory",
-        ),
-        "texture_bytes": (_sum("l1tex__t_sectors_pipe_tex.sum", scale=_SECTOR_BYTES), "read through the texture units"),
-        "l1_hit_share": (_sum("l1tex__t_sector_hit_rate.pct", scale=0.01), "of sectors found in L1, 0 to 1"),
-        "l2_hit_share": (
-            # ncu's own rate divides what it counts in two passes, and passes 1 where those differ
-            _share("lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"), "of sectors found in L2, 0 to 1"
-        ),
-        "dram_busy_share": (_sum("dram__throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01), "of its peak"),
-        "l2_busy_share": (_sum("lts__throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01), "of its peak"),
-        "sm_busy_share": (_sum("sm__throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01), "of its peak"),
-        "achieved_occupancy": (_sum("sm__warps_active.avg.pct_of_peak_sustained_active", scale=0.01), "0 to 1"),
-        "warp_execution_efficiency": (
-            _sum("smsp__thread_inst_executed_per_inst_executed.ratio", scale=1 / _WARP),
-            "threads that take part in an instruction, over 32",
-        ),
-        **{
-            f"stall_{reason}_warps": (
-                _sum(_STALL.format(reason)), f"warps that wait for {reason.replace('_', ' ')} at an issue, on average"
-            )
-            for reason in _STALLS
-        },
-    }
-)  # fmt: skip
+COUNTERS: Mapping[str, tuple[Callable[[Metrics], float], str]] = {
+    "profiled_ms": (_sum("gpu__time_duration.sum", scale=1e-6), "time under the profiler, ms"),
+    "launches": (_sum("launches"), "launches in one call"),
+    "dram_bytes": (_sum("dram__bytes_read.sum", "dram__bytes_write.sum"), "moved to and from device memory"),
+    "dram_read_bytes": (_sum("dram__bytes_read.sum"), "read from device memory"),
+    "l2_read_bytes": (
+        _sum("lts__t_sectors_srcunit_tex_op_read.sum", scale=_SECTOR_BYTES), "read from L2 by L1 and texture units"
+    ),
+    "l2_sectors_per_request": (
+        _ratio("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_requests_srcunit_tex_op_read.sum"),
+        "sectors of such a read, 1 to 4",
+    ),
+    "global_loads": (_sum("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"), "warps' loads from global memory"),
+    "global_stores": (_sum("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"), "warps' stores to global memory"),
+    "global_sectors_per_request": (
+        _ratio("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
+        "sectors of a warp's load from global memory: 4 for 32 floats in a row, 32 where each thread has its own",
+    ),
+    "global_store_sectors_per_request": (
+        _ratio("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"),
+        "sectors of a warp's store to global memory, as of a load",
+    ),
+    "bank_conflicts": (
+        _sum("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"), "passes of shared memory that conflicts add"
+    ),
+    "instructions": (_sum("smsp__inst_executed.sum"), "instructions that warps executed"),
+    "issue_busy_share": (
+        _sum("smsp__issue_active.avg.pct_of_peak_sustained_active", scale=0.01), "of issue slots used, 0 to 1"
+    ),
+    "memory_busy_share": (
+        _sum("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01),
+        "of its peak, that of the busiest cache or memory",
+    ),
+    "texture_bytes": (_sum("l1tex__t_sectors_pipe_tex.sum", scale=_SECTOR_BYTES), "read through the texture units"),
+    "l1_hit_share": (_sum("l1tex__t_sector_hit_rate.pct", scale=0.01), "of sectors found in L1, 0 to 1"),
+    "l2_hit_share": (
+        # ncu's own rate divides what it counts in two passes, and passes 1 where those differ
+        _share("lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"), "of sectors found in L2, 0 to 1"
+    ),
+    "dram_busy_share": (_sum("dram__throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01), "of its peak"),
+    "l2_busy_share": (_sum("lts__throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01), "of its peak"),
+    "sm_busy_share": (_sum("sm__throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01), "of its peak"),
+    "achieved_occupancy": (_sum("sm__warps_active.avg.pct_of_peak_sustained_active", scale=0.01), "0 to 1"),
+    "warp_execution_efficiency": (
+        _sum("smsp__thread_inst_executed_per_inst_executed.ratio", scale=1 / _WARP),
+        "threads that take part in an instruction, over 32",
+    ),
+    **{
+        f"stall_{reason}_warps": (
+            _sum(_STALL.format(reason)), f"warps that wait for {reason.replace('_', ' ')} at an issue, on average"
+        )
+        for reason in _STALLS
+    },
+}  # fmt: skip
 
 
 def parse(text: str) -> pd.DataFrame:

@@ -112,8 +112,7 @@ def run(task: WatchedTask, backend: Backend) -> WatchedResult:
     runs: list[tuple[str, str, list[str]]] = []
     failed: dict[str, str] = {}
     counting: Any = _Counting(backend)
-    resident = Resident(counting, inputs, most=1)
-    try:
+    with closing(Resident(counting, inputs, most=1)) as resident:
         for named in task.configurations:
             variant = Variant.make(family, family.space.configuration(named), inputs.options)
             (built,) = compile_batch(
@@ -130,8 +129,6 @@ def run(task: WatchedTask, backend: Backend) -> WatchedResult:
                 failed[named] = str(problem)
             source = variant.source
             runs.append((named, "" if source.is_alone else source.name, counting.launched))
-    finally:
-        resident.close()
     return WatchedResult(
         device=backend.device.slug, source_digest=family.source_digest, space_digest=family.space_digest,
         workload_digest=inputs.digest, runs=runs, failed=failed,

@@ -1,15 +1,11 @@
-"""What a family's outputs should be: computed once by something that is not the kernel, kept on disk.
-
-A family without a ``reference`` function names a configuration instead, which runs on the cpu device, or its baseline,
-which runs on the device that is swept.
-"""
+"""What a family's outputs should be: computed once by something that is not the kernel, kept on disk."""
 
 import hashlib
 import io
 import platform
 import time
 from collections.abc import Callable, Mapping, Set
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -98,18 +94,14 @@ def _run(family: Family, inputs: Inputs, on: SweptDevice, cache: Cache) -> dict[
         raise DeviceError(f"{where} cannot run here: {reason}")
     failed = f"{where} does not compile:\n"
     module = backend.load(compile_one(batch(kernel, (variant,)), on.toolchain, cache, failed))
-    with backend.current():
-        resident, verifier = Resident(backend, inputs, guard=GUARD_BYTES), Verifier(backend, kernel, {})
-        try:
-            execution = resident.execution(variant, module)
-            answers = []
-            for byte in PATTERNS:
-                reason, outputs = verifier.run_reference(execution, byte)
-                if reason:
-                    raise FamilyError(f"{where} {reason}")
-                answers.append(outputs)
-        finally:
-            resident.close()
+    with backend.current(), closing(Resident(backend, inputs, guard=GUARD_BYTES)) as resident:
+        execution, verifier = resident.execution(variant, module), Verifier(backend, kernel, {})
+        answers = []
+        for byte in PATTERNS:
+            reason, outputs = verifier.run_reference(execution, byte)
+            if reason:
+                raise FamilyError(f"{where} {reason}")
+            answers.append(outputs)
     first, second = answers
     for name, expected in first.items():
         if reason := difference(name, second[name], expected, kernel.tolerances(names)):

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from statistics import median
-from types import MappingProxyType
 from typing import Any
 
 from autotune.device import Backend, ClockWatch, Execution
@@ -230,7 +229,7 @@ def _turns(keys: Collection[Any], rounds: int) -> Iterator[tuple[int, Any]]:
 Producer = Callable[[Execution, float], Mapping[str, float]]
 
 # What measures a figure that takes calls of its own, on a device that may not tell it (DeviceError).
-PRODUCERS: Mapping[str, Callable[[Backend], Producer]] = MappingProxyType({"energy_j": EnergyMeter.open})
+PRODUCERS: Mapping[str, Callable[[Backend], Producer]] = {"energy_j": EnergyMeter.open}
 
 
 def produce(

@@ -133,8 +133,6 @@ class Verifier:
             item.restore(self.backend)
         return bool(changed)
 
-    # -- before a run ---------------------------------------------------------------------------------------
-
     def _run(
         self, execution: Execution, cold: bool, byte: int, *, is_shuffled: bool, is_fresh: bool = True
     ) -> float:
@@ -173,8 +171,6 @@ class Verifier:
             for name, placed in execution.placed.items()
             if not isinstance(placed, Shared) and execution.has_memory(name)
         }
-
-    # -- after it -------------------------------------------------------------------------------------------
 
     def _check_guards(self, execution: Execution) -> str:
         for name, placed in self._list_guarded(execution).items():

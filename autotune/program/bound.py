@@ -172,8 +172,6 @@ class _Binding:
         told = f"{place}: they have shapes {first} and {second}; only arrays of one kind swap"
         _require(first == second and len(kinds) <= 1, told)
 
-    # -- one call
-
     def _call(self, step: str, at: int, call: KernelCall) -> BoundCall:
         place, family = f"{self._where}: step {step}", self._program.family(call)
         bound, shapes = self._arrays(family, call, place), {}
@@ -242,8 +240,6 @@ class _Binding:
             told = f"{place}: array {name} has shape {there} ({by}), and {call.family.name} makes {data} with {shape}"
             _require(there == shape, told)
         self._written |= taken.keys()
-
-    # -- the whole
 
     def _check_roles(self) -> None:
         for name, array in self._program.arrays.items():

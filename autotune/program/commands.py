@@ -56,7 +56,7 @@ def _tune(
 
     place = out or Path("autotune-results") / program.name
     most = ProgramBudget(configurations=budget, forms=forms)
-    tuned = tune(program, given, device, place, most, processes=processes, note=options.note)
+    tuned = tune(program, given, device, place, most, processes=processes, note=print)
     print(summary(tuned))
     print(f"report       {write_report(tuned, place / 'report.html')}")
     print(f"policy file  {save(tuned, policy_folder(policies))}")

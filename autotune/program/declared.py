@@ -68,8 +68,6 @@ class Program:
         steps = steps_of(content["steps"], str(file))
         return cls(name=content["program"], folder=file.parent.resolve(), steps=steps, **told)
 
-    # -- its parts
-
     @cached_property
     def calls(self) -> Mapping[str, tuple[KernelCall, ...]]:
         """The calls that each step chooses from, by the step's name, in the order of the program."""
@@ -119,8 +117,6 @@ class Program:
             raise UnknownName("preset", preset, self.presets, f"program {self.name}")
         return {step: parse_held(policies) for step, policies in self.presets[preset].items()}
 
-    # -- checks
-
     def _name_calls(self, step: Step) -> Step:
         """With the family's name for a call that has none of its own."""
         if isinstance(step, Repeat):
@@ -168,9 +164,6 @@ def _array(name: str, told: Any, program: str) -> ProgramArray:
     far, by = about.get("tolerance"), about.get("ordered_by", "")
     within = (far.get("relative", 0.0), far.get("absolute", 0.0)) if far else None
     return ProgramArray(name=name, role=about["role"], ordered_by=by, tolerance=within)
-
-
-# -- workloads
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -87,8 +87,6 @@ class Machine(Closing):
         self._state: State | None = None  # as it is now, where nothing changed since it was asked for
         self.start()
 
-    # -- content
-
     def start(self, given: Mapping[str, NDArray[Any]] | None = None) -> None:
         """Every array has the content that is given, by default that of ``bound``, and no other any."""
         self._state = None
@@ -137,8 +135,6 @@ class Machine(Closing):
     def nbytes(self) -> int:
         """What it holds on the device."""
         return sum(placed.stored.nbytes for placed in self._held.values())
-
-    # -- running
 
     def run(self, assignment: Assignment, listed: Sequence[Segment], on_read: OnRead | None = None) -> None:
         """Queue the segments, as graphs where they can be; what the host reads goes to ``on_read``."""
@@ -261,8 +257,6 @@ class Machine(Closing):
         if not self._keeps:
             self.backend.synchronize()
             self._free(lambda key: key == ("given", memory))
-
-    # -- what it holds
 
     def _buffer(self, memory: str, form: Form, shape: tuple[int, ...]) -> Placed:
         is_new = ("array", memory, form) not in self._held

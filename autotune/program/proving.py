@@ -126,9 +126,6 @@ def _compare(got: NDArray[Any], right: NDArray[Any], within: float) -> tuple[int
     return many, far
 
 
-# -- timed whole, in turn
-
-
 def time_in_turn(
     machine: Machine, assignments: Mapping[str, Assignment], listed: Sequence[Segment], rounds: int
 ) -> dict[str, list[float]]:

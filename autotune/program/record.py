@@ -11,7 +11,7 @@ import numpy as np
 
 from autotune import __version__
 from autotune.device import Backend
-from autotune.errors import StoreError
+from autotune.errors import StoreError, explained
 from autotune.program.bound import BoundProgram
 from autotune.program.candidates import Runnable
 from autotune.program.steps import Either, KernelCall, Repeat, Step
@@ -96,10 +96,8 @@ class Record:
     def add(self, told: Mapping[str, Any]) -> None:
         """One line more, on disk when this returns."""
         line = {"identity": self.identity, **told}
-        try:
+        with explained(StoreError, f"cannot write {self._path}:"):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-        except OSError as problem:
-            raise StoreError(f"cannot write {self._path}: {problem.strerror or problem}") from None
         self._lines.append(line)

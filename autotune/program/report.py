@@ -71,9 +71,6 @@ def decay(turn_ms: Sequence[float]) -> str:
     return " ".join(f"{40 + 540 * at / last:.1f},{120 - 100 * ms / top:.1f}" for at, ms in enumerate(turn_ms))
 
 
-# -- who gave way
-
-
 def stories(problem: Problem, picks: Mapping[str, Choice], data: Mapping[str, Data]) -> dict[str, list[str]]:
     """What became of each array under ``picks``, in lines: the forms that it comes in; for each step the form that its
     fastest candidate asks for, the one that it has, and how much more a run of it takes where these differ; the

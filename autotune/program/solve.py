@@ -142,9 +142,6 @@ def _solve(problem: Problem, model: _Rows, taken: Mapping[str, list[int]]) -> tu
     return picks, float(solution.mip_dual_bound) * scale
 
 
-# -- other ways to choose
-
-
 def greedy(problem: Problem) -> dict[str, Choice]:
     """Choose step by step, the one that takes the most time first: each gets its cheapest configuration, given those
     already chosen, and the fastest one alone for the others."""

@@ -212,8 +212,6 @@ class _Tuning:
             self._seconds[phase] = time.perf_counter() - begin
             self._where.note(f"{phase}: {self._seconds[phase]:.1f} s")
 
-    # -- the choice
-
     def _problem(
         self, machine: Machine, options: Mapping[str, Sequence[Runnable]], periods: Mapping[str, int]
     ) -> Problem:
@@ -274,8 +272,6 @@ class _Tuning:
             aged.append(measure_aging(machine, assignment, step, values, self._record))
             periods[step] = aged[-1].chosen
         return periods, tuple(aged)
-
-    # -- the whole
 
     def _prove(
         self, machine: Machine, problem: Problem, solution: Solution, periods: Mapping[str, int]

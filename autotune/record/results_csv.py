@@ -1,8 +1,4 @@
-"""The record as one table: a row per trial, failures too, units in the column names.
-
-``results.csv`` is this table as text: it reads into pandas with ``pandas.read_csv(path)`` and no options, and back
-into studies with ``read_results``.
-"""
+"""The record as one table: a row per trial, failures too, units in the column names."""
 
 import csv
 import io

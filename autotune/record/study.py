@@ -95,12 +95,13 @@ class Study:
 
 def find_newest(studies: Iterable[Study]) -> Study:
     """That with the latest date; one that tells none is the oldest. Raises ValueError for no studies."""
-    return max(studies, key=_date)
+    return max(studies, key=lambda study: study.about.date)
 
 
 def find_newest_of_each(studies: Iterable[Study]) -> list[Study]:
     """The newest study of each family, workload and device."""
-    return list({study.key: study for study in sorted(studies, key=_date)}.values())
+    by_date = sorted(studies, key=lambda study: study.about.date)
+    return list({study.key: study for study in by_date}.values())
 
 
 def merge_latest(recorded: Iterable[Study], swept: Iterable[Study]) -> list[Study]:
@@ -121,10 +122,6 @@ def times_of(studies: Iterable[Study]) -> dict[str, dict[Configuration, float]]:
     return {workload: row for workload, row in times.items() if row}
 
 
-def _date(study: Study) -> str:
-    return study.about.date
-
-
 _SHOWN = ("device", "compiler", "cache", "verification")
 
 
@@ -140,7 +137,8 @@ def explain_new(study: Study, recorded: Sequence[Study]) -> str:
         return [name for name in names if study.parts.get(name) != other.parts.get(name)]
 
     own = [s for s in others if s.device == study.device] or others
-    nearest = min(sorted(own, key=_date, reverse=True), key=lambda other: len(list_changed(other)))
+    latest_first = sorted(own, key=lambda other: other.about.date, reverse=True)
+    nearest = min(latest_first, key=lambda other: len(list_changed(other)))
     said = []
     for name in list_changed(nearest):
         before, now = nearest.parts.get(name), study.parts.get(name)

@@ -1,8 +1,4 @@
-"""One configuration tried on one workload: its state, its static profile, its measurement.
-
-Frozen values with a plain-dict form, because the same trial is a row of the store, a row of
-``results.csv`` and a row of the report.
-"""
+"""One configuration tried on one workload: its state, its static profile, its measurement."""
 
 import math
 import sys

@@ -27,7 +27,7 @@ from autotune.cli import options
 def pull_command(family: str, **asked: Any) -> None:
     from autotune.registry import pull
 
-    pull(family, note=options.note, **asked)
+    pull(family, note=print, **asked)
 
 
 @options.family_argument
@@ -44,4 +44,4 @@ def pull_command(family: str, **asked: Any) -> None:
 def push_command(family: str, registry: Path, **asked: Any) -> None:
     from autotune.registry import push
 
-    push(family, registry, note=options.note, **asked)
+    push(family, registry, note=print, **asked)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from autotune.declaration import Family, load_family, workloads
-from autotune.errors import AutotuneError, PolicyFileError, StoreError, UnknownName, UsageError
+from autotune.errors import AutotuneError, PolicyFileError, StoreError, UnknownName, UsageError, explained
 from autotune.files import policy_folders, replace_file
 from autotune.policy import Entry, PolicyFile, file_of, read_policy_file
 from autotune.registry.checking import check_file
@@ -133,13 +133,9 @@ def _git_says(folder: Path, *words: str) -> str:
 @contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
     """Nobody else on this machine pushes into ``folder`` meanwhile. Raises StoreError."""
-    try:
+    with explained(StoreError, f"cannot write to {folder}:", "; name another folder with --to"):
         folder.mkdir(exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as problem:
-        raise StoreError(
-            f"cannot write to {folder}: {problem.strerror}; name another folder with --to"
-        ) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -178,11 +174,7 @@ def _is_faster(one: Entry, other: Entry) -> bool:
 
 def _put(path: Path, content: bytes) -> None:
     """Whole, or not at all. Raises StoreError."""
-    try:
+    with explained(StoreError, f"cannot write {path}:", "; name another folder with --to"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replace_file(path, 0o644) as temporary:
             temporary.write_bytes(content)
-    except OSError as problem:
-        raise StoreError(
-            f"cannot write {path}: {problem.strerror or problem}; name another folder with --to"
-        ) from None

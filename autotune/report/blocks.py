@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, Literal
 
 from autotune import figures as units
@@ -16,29 +15,23 @@ Kind = Literal[
     "text", "configuration", "count", "time", "spread", "percent", "change", "points", "share", "ratio", "rate",
     "regret", "correlation", "bytes", "number", "seconds", "error", "energy", "power",
 ]  # fmt: skip
-_KINDS: Mapping[str, Kind] = MappingProxyType(
-    {"ms": "time", "bytes": "bytes", "j": "energy", "w": "power", "s": "seconds"}
-)
+_KINDS: Mapping[str, Kind] = {"ms": "time", "bytes": "bytes", "j": "energy", "w": "power", "s": "seconds"}
 
-_SHOW: Mapping[str, Callable[[float], str]] = MappingProxyType(
-    {
-        "count": units.count, "time": units.duration, "spread": units.spread, "percent": units.percent,
-        "share": units.share, "ratio": units.ratio, "rate": units.si, "regret": units.ratio,
-        "change": units.percent, "points": units.points, "correlation": units.correlation, "bytes": units.size,
-        "number": units.number, "seconds": units.seconds, "error": units.error, "energy": units.energy,
-        "power": units.power,
-    }
-)  # fmt: skip
+_SHOW: Mapping[str, Callable[[float], str]] = {
+    "count": units.count, "time": units.duration, "spread": units.spread, "percent": units.percent,
+    "share": units.share, "ratio": units.ratio, "rate": units.si, "regret": units.ratio,
+    "change": units.percent, "points": units.points, "correlation": units.correlation, "bytes": units.size,
+    "number": units.number, "seconds": units.seconds, "error": units.error, "energy": units.energy,
+    "power": units.power,
+}  # fmt: skip
 
 
 # What a cell's shade says, and how much of the darkest one it gets: a regret's from 2 on, a change's from 50 %.
-_SHADES: Mapping[str, Callable[[float], tuple[str, float]]] = MappingProxyType(
-    {
-        "regret": lambda ratio: ("worse", math.sqrt(max(0.0, ratio - 1))),
-        "change": lambda percent: ("worse" if percent > 0 else "better", abs(percent) / 50),
-        "correlation": lambda number: ("better" if number > 0 else "worse", abs(number)),
-    }
-)
+_SHADES: Mapping[str, Callable[[float], tuple[str, float]]] = {
+    "regret": lambda ratio: ("worse", math.sqrt(max(0.0, ratio - 1))),
+    "change": lambda percent: ("worse" if percent > 0 else "better", abs(percent) / 50),
+    "correlation": lambda number: ("better" if number > 0 else "worse", abs(number)),
+}
 
 
 @dataclass(frozen=True)

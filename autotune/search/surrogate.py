@@ -75,8 +75,6 @@ class Surrogate:
         self._told[configuration] = log_ms
         self._observe(configuration)
 
-    # -- the first ----------------------------------------------------------------------------------------
-
     def _is_starting(self) -> bool:
         measured = sum(log_ms is not None for log_ms in self._told.values())
         if self._prior:
@@ -102,8 +100,6 @@ class Surrogate:
         tried, seen = candidates.rows, encode(self._members.policies, visited)
         apart = (tried**2).sum(axis=1)[:, None] + (seen**2).sum(axis=1) - 2 * tried @ seen.T
         return candidates.configurations[int(apart.min(axis=1).argmax())]
-
-    # -- the best of the rest -----------------------------------------------------------------------------
 
     def _find_best(self) -> Configuration | None:
         if self._fit is None or self._fit.is_old(len(self._told), self._least()):

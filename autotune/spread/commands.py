@@ -58,12 +58,12 @@ def spread_call(call: "RunRequest", device: str, allocation: str, mpi: bool) -> 
     def open_kernel(of: Family) -> SpreadKernel:
         return SpreadKernel(of, devices, call.policies, allocation, partial(_note, call))
 
-    run_call(call, open_kernel, call.enable_notes(options.note))
+    run_call(call, open_kernel, call.enable_notes(print))
 
 
 def _note(call: "RunRequest", spread: "Spread", report: "Report") -> None:
     """Print a line of the run, and one of each device."""
-    note, on = call.enable_notes(options.note), ", ".join(share.device for share in report.shares)
+    note, on = call.enable_notes(print), ", ".join(share.device for share in report.shares)
     note(f"{spread.family.name} on {on}: {report.configuration} ({spread.match}), {report.elapsed_s:.3f} s")
     for line in report.lines():
         note(f"  {line}")
@@ -97,4 +97,4 @@ def _run_rank(call: "RunRequest", device: str, allocation: str) -> None:
         if made.ranks.is_first or not made.ranks.is_others:
             raise
         raise click.exceptions.Exit(problem.exit_code) from None
-    write_outputs(call.family, outputs, call.output, call.enable_notes(options.note))
+    write_outputs(call.family, outputs, call.output, call.enable_notes(print))

@@ -1,9 +1,4 @@
-"""Work in units, who runs which of them, and how long that should take.
-
-What one call does is cut into units with estimated costs (``Units``, from a family's ``units`` function). A chunk is a
-row of units that one worker runs at once; a plan says who runs which chunks; a model of each worker, calibrated on its
-device, says what a plan should take.
-"""
+"""Work in units, who runs which of them, and how long that should take."""
 
 import heapq
 import math

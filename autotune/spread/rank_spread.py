@@ -91,8 +91,6 @@ class RankSpread(Spread):
         (own,) = super()._time(chunks).values()
         return dict(enumerate(self.ranks.gather(own)))
 
-    # -- runs -----------------------------------------------------------------------------------------------
-
     def run(
         self,
         allocation: str = "automatic",
@@ -169,8 +167,6 @@ class RankSpread(Spread):
             chunks = sorted(self._plan.queues[self.ranks.number])
             pieces[name] = [(int(offsets[chunk.first]), self._part(name, chunk)) for chunk in chunks]
         return {**pieces, **{name: [(0, own[0].reshape(-1))] for name, own in self._sums.items()}}
-
-    # -- results --------------------------------------------------------------------------------------------
 
     def _part(self, name: str, chunk: Chunk) -> NDArray[Any]:
         offsets = self.units.parts[name]

@@ -56,8 +56,6 @@ class Ranks:
     def is_first(self) -> bool:
         return self.number == 0
 
-    # -- values ---------------------------------------------------------------------------------------------
-
     def gather(self, value: Any) -> list[Any]:
         """The ``value`` of every rank, by number, on all of them; nobody is past it before all have come to it."""
         if not self.is_first:
@@ -87,8 +85,6 @@ class Ranks:
 
         self.wait_until(is_there, {rank})
         return received[0]
-
-    # -- signs of life ----------------------------------------------------------------------------------------
 
     def look(self) -> None:
         """Tell the others now and then that this one is alive, and take what came. To be called again and again while
@@ -150,8 +146,6 @@ class Ranks:
         self.is_over = True
         if self.is_first:
             atexit.register(self._comm.Abort, kind.exit_code)
-
-    # -- arrays ---------------------------------------------------------------------------------------------
 
     def send(self, array: NDArray[Any]) -> None:
         """``array`` (contiguous; not to be written to before ``wait_sent``) to the first rank."""

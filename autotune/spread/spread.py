@@ -140,8 +140,6 @@ class Spread:
             member.child.close(at_once)
         self._stack.close()
 
-    # -- start ----------------------------------------------------------------------------------------------
-
     def _start(self) -> None:
         begin = time.perf_counter()
         folder = self._stack.enter_context(own_folder())
@@ -208,8 +206,6 @@ class Spread:
         """Where parts are to be written."""
         return parts
 
-    # -- what it takes --------------------------------------------------------------------------------------
-
     @cached_property
     def bytes_per_unit(self) -> NDArray[np.float64]:
         """Result bytes that each unit sends to the host."""
@@ -236,8 +232,6 @@ class Spread:
     def _time(self, chunks: Sequence[Chunk]) -> Times:
         """What each chunk takes on every device."""
         return self._team.ask(lambda member: member.ask(ChunkWorker.calibrate, chunks))
-
-    # -- runs -----------------------------------------------------------------------------------------------
 
     def run(
         self,

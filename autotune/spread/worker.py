@@ -55,9 +55,6 @@ class ChunkTask(SharedInputs):
     cpu_threads: int
 
 
-# -- results --------------------------------------------------------------------------------------------------
-
-
 class Results:
     """Of ``execution``, which runs ``units``; they go to ``parts`` and ``sums``. ``sizes`` are the extents'.
     ``are_streamed`` says that all of a chunk's results may leave as soon as it is done.
@@ -140,9 +137,6 @@ def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
         return None
     apart = layout.grid(shape).elements // math.prod(shape[:-1])
     return shape[-1] * layout.value_bytes, apart * layout.value_bytes
-
-
-# -- launches and messages ---------------------------------------------------------------------------------
 
 
 class ChunkLaunches:

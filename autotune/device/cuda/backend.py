@@ -159,8 +159,6 @@ class CudaBackend(Closing):
             raise UnknownName("compiler", compiler, COMPILERS)
         return Nvcc(self.device.arch) if compiler == "nvcc" else Nvrtc(self.device.arch)
 
-    # -- modules and data -------------------------------------------------------------------------------
-
     def load(self, compiled: Compiled) -> CudaModule:
         with self._drive("cannot load the binary: "):
             return load_module(self._driver, self._images, compiled)
@@ -264,8 +262,6 @@ class CudaBackend(Closing):
             return self._count("mismatches", placed, expected.address, nbytes)
         bits = (*map(int, np.array(within, np.float64).view(np.uint64)), int(ignores_nan))
         return self._count(f"apart_{kind.name}", placed, expected.address, nbytes // kind.itemsize, *bits)
-
-    # -- launching and timing ---------------------------------------------------------------------------
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         function, packed = module.functions[kernel], bytes(members(arguments)[0])
