@@ -646,7 +646,18 @@ def tables() -> dict[str, str]:
             len(ours) - len(ratios) - len(alone),
         ]  # fmt: skip
         lines.append(f"| {Path(family).name} | {' | '.join(str(cell) for cell in cells)} |")
-    return {"families": "\n".join(lines)}
+    return {"families": "\n".join(lines), "swept": _table_of_swept(read_rows(RESULTS / "entries-swept-h200.csv"))}
+
+
+def _table_of_swept(rows: Sequence[Mapping[str, str]]) -> str:
+    """By family, how the new time of a swept entry compares with the recorded one."""
+    lines = ["| family | entries | another winner | now / recorded |", "|---|---|---|---|"]
+    for family in sorted({row["family"] for row in rows}):
+        ours = [row for row in rows if row["family"] == family]
+        others = sum(row["winner"] == "other" for row in ours)
+        ratios = reach([float(row["now_over_recorded"]) for row in ours])
+        lines.append(f"| {family} | {len(ours)} | {others} | {ratios} |")
+    return "\n".join(lines)
 
 
 def reach(ratios: Sequence[float]) -> str:
