@@ -646,7 +646,10 @@ def tables() -> dict[str, str]:
             len(ours) - len(ratios) - len(alone),
         ]  # fmt: skip
         lines.append(f"| {Path(family).name} | {' | '.join(str(cell) for cell in cells)} |")
-    return {"families": "\n".join(lines), "swept": _table_of_swept(read_rows(RESULTS / "entries-swept-h200.csv"))}
+    return {
+        "families": "\n".join(lines),
+        "swept": _table_of_swept(read_rows(RESULTS / SWEPT_AGAIN)),
+    }
 
 
 def _table_of_swept(rows: Sequence[Mapping[str, str]]) -> str:

@@ -66,7 +66,9 @@ class Array:
     def has_signed_indices(self) -> bool:
         """Whether every index has a sign, so that a compiler may assume that it does not wrap."""
         given = [access.given for access in self.accesses]
-        return all(index is not None and type_kind(peel(index)) in ("INT", "LONG", "LONGLONG") for index in given)
+        return all(
+            index is not None and type_kind(peel(index)) in ("INT", "LONG", "LONGLONG") for index in given
+        )
 
     @property
     def accesses(self) -> list[Access]:
