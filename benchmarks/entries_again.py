@@ -45,6 +45,7 @@ ROUNDS = 5, 40  # at least, at most
 NOISE, RECORDED_NOISE = 0.01, 0.02
 WIDE = 0.05  # an interval that says nothing
 RECORD, SWEPT = "entries-again-h200.csv", "swept again"  # the file of results; rows of it that a sweep gave
+SWEPT_AGAIN = "entries-swept-h200.csv"  # entries whose machine code changed since
 VERDICTS = "faster", "same within noise", "slower", "undecided", "not timed"
 AHEAD = 6  # workloads whose inputs are made before their turn
 COLUMNS = (
