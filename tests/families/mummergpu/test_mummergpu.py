@@ -325,6 +325,7 @@ def test_all_searches_compile_for_hopper_with_hardly_a_spill() -> None:
         assert not profile.message, profile.message
         assert [kernel.kernel for kernel in profile.kernels] == list(FAMILY.kernels)
         for kernel in profile.kernels:
-            # With 32 registers the compiler keeps every warp and may put two values aside.
-            assert kernel.local_bytes <= (8 if kernel.registers <= 32 else 0)
+            # With 32 registers the compiler keeps every warp and may put three values aside.
+            assert kernel.spill_store_bytes <= (12 if kernel.registers <= 32 else 0)
+            assert kernel.local_bytes <= (16 if kernel.registers <= 32 else 0)
             assert kernel.registers <= 64
