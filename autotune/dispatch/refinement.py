@@ -16,7 +16,7 @@ _UNKNOWN = 2.0  # times the first choice, at most, for one without a prediction
 _DEVIATIONS = 2.0  # of a prediction that count as its upper end
 _NEAR = 1.25  # of the best time: what is slower is not run again,
 _NEAR_ONCE = 2.0  # or after its first run, which finds its code in no cache
-_SAME = 0.01  # a difference at which the one with the lower prediction is kept
+_SAME = 0.01  # a difference at which the earlier one is kept
 
 
 @dataclass

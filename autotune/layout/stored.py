@@ -106,10 +106,10 @@ class Stored:
         name, texels = data.name, self.texels
         if self.not_an_image:
             return self.not_an_image
-        if texels >= 2**data.index_bits or max(self.extents) >= 2**32:
-            return (
-                f"{name}: {texels} texels pass the range of {data.index_bits}-bit addresses (extents: 32-bit)"
-            )
+        is_long = max(self.extents) >= 2**32
+        if texels >= 2**data.index_bits or is_long:
+            more = "extents: 32-bit" if is_long else "index_bits: 64 in family.yaml widens it"
+            return f"{name}: {texels} texels pass the range of {data.index_bits}-bit addresses ({more})"
         if max(*self.strides, self.part_stride) >= 2**data.index_bits:  # of one row, there may be no second
             return f"{name}: strides of {self.strides} pass the range of {data.index_bits}-bit addresses"
         allowed = max(0, min(data.constant_bytes, limits.constant_bytes - self.constant_offset))

@@ -158,13 +158,14 @@ def _compare_costs(
 ) -> Prediction:
     """``rule`` with what it costs and what the nearest entry costs, where there are entries enough to say so."""
     declared = {name: Expression(text) for name, text in compared.items()}
-    features = {name: feature_values(declared, item.features) for name, item in group.items()}
-    whole = all(f.keys() == declared.keys() and min(f.values()) > 0 for f in features.values())
-    if len(group) < _FEWEST or not whole:
+    found = {name: feature_values(declared, item.features) for name, item in group.items()}
+    # An entry may be older than a feature, and predictions leave it out.
+    features = {n: f for n, f in found.items() if f.keys() == declared.keys() and min(f.values()) > 0}
+    if len(features) < _FEWEST:
         return rule
     basis = learn_from_times(rule, group, features)
     worth = {Configuration(one.configuration) for one in rule.kept.values()} | {*basis.winners.values()}
-    rows = {name: {c: ms for c, ms in row.items() if c in worth} for name, row in known.rows.items()}
+    rows = {name: {c: ms for c, ms in known.rows[name].items() if c in worth} for name in features}
     basis = fit_shape(basis, rows)
     lost = {
         "nearest": compute_nearest_losses(basis, rows),

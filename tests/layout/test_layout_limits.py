@@ -122,6 +122,14 @@ def test_wide_addresses_with_extents_of_32_bits() -> None:
     assert "pass the range of 64-bit addresses (extents: 32-bit)" in refusal((1, 2**32), declared=wide)
 
 
+def test_addresses_of_31_bits() -> None:
+    signed = data(rank=2, index_bits=31)
+    assert refusal((2**16, 2**15 - 1), declared=signed) == ""
+    assert refusal((2**16, 2**15), declared=signed) == (
+        "a: 2147483648 texels pass the range of 31-bit addresses (index_bits: 64 in family.yaml widens it)"
+    )
+
+
 def test_wide_plane() -> None:
     limits = Limits(texture_2d_width=2048)
     assert "passes the 2D texture limit of (2048, 65536)" in refusal(

@@ -268,6 +268,16 @@ def test_what_was_not_measured_on_an_entry_has_no_time_there(study: Study) -> No
     assert found.prediction is not None and found.prediction.is_better
 
 
+def test_an_entry_older_than_a_feature_keeps_no_one_from_predicting(study: Study) -> None:
+    old = of(study, workload="old", features={"a": 10}, compared={"a": "a"})
+    before = merge_winners(None, [timed(old, readonly64=2.0, texture64=1.0)])
+    found = merge_winners(before, striped(study, 10, 40))
+    assert found.entries["old"].features.keys() == {"a"}
+    assert found.prediction is not None and found.prediction.is_better
+    few = merge_winners(before, striped(study, 10, 40)[:5])
+    assert len(few.entries) == 6 and few.prediction is not None and not few.prediction.left_out
+
+
 # -- several writers, and places that cannot be written -----------------------------------------------------
 
 _WRITER = """
