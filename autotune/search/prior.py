@@ -36,13 +36,12 @@ class Prior:
     @property
     def winners(self) -> list[Configuration]:
         """The best of each record, those first that are the best on average."""
-        won = list(dict.fromkeys(min(record, key=record.__getitem__) for record in self._records))
-        return self.rank(won)
+        won = dict.fromkeys(min(record, key=record.__getitem__) for record in self._records)
+        return self.rank(list(won))
 
     def rank(self, configurations: Sequence[Configuration]) -> list[Configuration]:
         """Those expected to be fastest first; in their own order where nothing tells them apart."""
-        order = np.argsort(self.expect(self.rows(configurations)), kind="stable")
-        return [configurations[i] for i in order]
+        return [configurations[i] for i in np.argsort(self.expect(self.rows(configurations)), kind="stable")]
 
     def rows(self, configurations: Sequence[Configuration]) -> NDArray[np.float64]:
         """A row for each configuration, a column for each record: how its time there differs from the mean, in standard
