@@ -4,7 +4,8 @@ inputs.
     python benchmarks/engine_peers.py --out benchmarks/results/engine-peers
 
 Kernel Tuner and ours take as many samples; Helion, with ``--peers nvcuda,helion``, times each for 50 ms, and Quadrants
-(``quadrants``) one call of each, as they do. A peer that takes longer than ``--seconds`` is left out.
+(``quadrants``) one call of each, as they do. Ours comes first, so that a run that is ended from outside has what the
+peers compare with; a peer that takes longer than ``--seconds`` is left out.
 Each tuner runs in a process of its own, cold: no driver JIT cache, empty caches; all verify every configuration.
 ``wall_s`` is that process from start to end: reading the input, computing the expected output, tuning, reports.
 ``sweep_s`` is the tuning alone: of Kernel Tuner its import and tune_kernel, with every layout of the input and the
@@ -232,8 +233,10 @@ def show(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
     for row in rows:
         print("  ".join(f"{key}={value}" for key, value in row.items() if key not in ("best", "about")))
         print(f"    best: {row['best']}\n    {row['about']}")
-    if len(runs) > 1:
-        explain(runs[0], runs[-1])
+    own = [run for run in runs if run.tuner.startswith("autotune")]
+    peers = [run for run in runs if run not in own]
+    if peers and own:
+        explain(peers[0], own[-1])
 
 
 def explain(peer: Run, run: Run) -> None:
@@ -360,6 +363,10 @@ def main(words: Sequence[str] | None = None) -> list[Run]:
             path.mkdir()
             return path
 
+        # A script that is ended from outside keeps what it has: the table is written after each.
+        for one_of_ours in (asked, full):
+            runs.append(ours(one_of_ours, folder(f"ours-{len(runs)}")))
+            write(runs, given.out)
         for name in peers_of(given):
             try:
                 one = (
@@ -371,10 +378,7 @@ def main(words: Sequence[str] | None = None) -> list[Run]:
                 print(f"{name}: left out: {problem}", flush=True)
                 continue
             runs.append(one)
-            write(runs, given.out)  # a script that is ended from outside keeps what it has
-        runs.append(ours(asked, folder("samples")))
-        write(runs, given.out)
-        runs.append(ours(full, folder("full")))
+            write(runs, given.out)
     show(runs, write(runs, given.out))
     return runs
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from autotune.declaration import Configuration
 
 FIVE = 5  # configurations that are named without measuring
+_UNKNOWN = math.log(2)  # above a record's times, if those do not differ: what it does not have
 
 
 class Prior:
@@ -25,8 +26,8 @@ class Prior:
         self._records = [_relate(record) for record in records if any(map(math.isfinite, record.values()))]
         figures = [np.array([*record.values()]) for record in self._records]
         self._means = np.array([one.mean() for one in figures])
-        self._spreads = np.array([max(float(one.std()), 1e-9) for one in figures])
-        self._slowest = [float(one.max()) for one in figures]
+        self._spreads = np.array([float(one.std()) or _UNKNOWN for one in figures])
+        self._slowest = [float(one.max()) or _UNKNOWN for one in figures]
         self.most = float(np.mean(self._slowest)) if figures else math.inf
 
     def __len__(self) -> int:
@@ -35,17 +36,16 @@ class Prior:
     @property
     def winners(self) -> list[Configuration]:
         """The best of each record, those first that are the best on average."""
-        won = list(dict.fromkeys(min(record, key=record.__getitem__) for record in self._records))
-        return self.rank(won)
+        won = dict.fromkeys(min(record, key=record.__getitem__) for record in self._records)
+        return self.rank(list(won))
 
     def rank(self, configurations: Sequence[Configuration]) -> list[Configuration]:
         """Those expected to be fastest first; in their own order where nothing tells them apart."""
-        order = np.argsort(self.expect(self.rows(configurations)), kind="stable")
-        return [configurations[i] for i in order]
+        return [configurations[i] for i in np.argsort(self.expect(self.rows(configurations)), kind="stable")]
 
     def rows(self, configurations: Sequence[Configuration]) -> NDArray[np.float64]:
         """A row for each configuration, a column for each record: how its time there differs from the mean, in standard
-        deviations. What a record does not have counts as its slowest."""
+        deviations. What a record does not have counts as its slowest, or as ``_UNKNOWN`` above its only time."""
         found = [
             [record.get(one, slow) for record, slow in zip(self._records, self._slowest, strict=True)]
             for one in configurations

@@ -36,8 +36,8 @@ _SPREAD = 24  # members of a listed space that come early, so that a good time t
 class Search:
     """A search over ``configurations``, or, if they are None, over all of ``space`` without listing it. ``seeds``
     outside the space are left out; ``strategy``'s seconds count from ``began``, by default now. With a ``prior``
-    ``exhaustive`` follows its order, and ``auto`` makes every second proposal with it, the others without: if it
-    misleads, no more than half of them are lost. The other samplers begin with its winners. ``excluded`` are the
+    ``auto`` makes every second proposal with it, the others without: if it misleads, no more than half of them are
+    lost. The other samplers begin with its winners, and ``exhaustive`` then follows its order. ``excluded`` are the
     configurations for which ``exclusion`` gives a reason, with the reason; the caller records them as excluded. Raises
     UsageError for a space that cannot be listed if the sampler needs a list."""
 
@@ -60,11 +60,11 @@ class Search:
         self._members = all_members()
         count = None if configurations is None else len(configurations)
         first = [*find_single_presets(space).values(), *seeds]
+        if prior and strategy.sampler != "auto":
+            first += prior.winners
         if configurations and strategy.sampler == "exhaustive":
             thin = configurations[:: max(1, len(configurations) // _SPREAD)]
             first += prior.rank(configurations) if prior else (*thin, *configurations)
-        elif prior and strategy.sampler != "auto":
-            first += prior.winners
         self._first = deque(c for c in dict.fromkeys(first) if c in self._members)
         trials = strategy.most_trials(count)
         self._trials = math.inf if trials is None else trials

@@ -1,4 +1,5 @@
-"""benchmarks/engine_peers.py, kernel_tuner_run.py and winner_agreement.py, as far as they go without a GPU."""
+"""benchmarks/engine_peers.py, kernel_tuner_run.py, winner_agreement.py and copied_winners.py, as far as they go
+without a GPU."""
 
 import importlib
 import sys
@@ -8,16 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from result_files import read_rows
 
+import autotune
 from autotune.compile.nvrtc import Nvrtc
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.measure.sampling import Samples
+from autotune.policy import read_policy_file
 
 peers = importlib.import_module("engine_peers")
 peer_run = importlib.import_module("kernel_tuner_run")
 agreement = importlib.import_module("winner_agreement")
+copied = importlib.import_module("copied_winners")
 
 FAMILY = families.load_family("allpairs")
 PLAIN = {"memory": ["global", "readonly"]}
@@ -200,3 +205,31 @@ def test_agreement_the_whole_way_on_a_cpu(tmp_path):
     assert [row["tuner"] for row in table] == ["autotune"]
     assert table[0]["regret"] >= 0
     assert lines_of(out)[0].startswith("tuner,winner,ties")
+
+
+@pytest.mark.filterwarnings("ignore:running on the cpu")
+def test_a_copied_winner_outside_of_the_preset_is_tried(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one = {"block_size": 64, "memory": "global", "tile": 2, "vector_width": 1, "axes": "instance_major"}
+    there = autotune.sweep(
+        "allpairs", workload="ragged", device="cpu", preset="tiles", set=one, progress=False
+    )
+    path = there.save_policy(tmp_path / "policies")
+    winner = there.best.configuration
+    assert winner not in FAMILY.space.configurations("control")
+    words = [
+        "--device",
+        "cpu",
+        "--of",
+        path.stem,
+        "--policies",
+        str(tmp_path / "policies"),
+        "--out",
+        "out.csv",
+    ]
+    assert copied.main([*words, "--workload", "allpairs:ragged:control", "--seconds", "600"]) == 0
+    (row,) = read_rows(tmp_path / "out.csv")
+    assert (row["measured"], row["copied"]) == ("2", winner.id)
+    assert float(row["regret"]) >= 0
+    made = read_policy_file(tmp_path / "copied-winners" / "policies" / "allpairs" / path.name)
+    assert list(made.entries) == ["ragged"]

@@ -162,11 +162,13 @@ def test_a_peer_that_fails_does_not_cost_the_others(
     monkeypatch.setattr(engine, "kernel_tuner", run("Kernel Tuner"))
     monkeypatch.setattr(engine, "ours", run("autotune"))
     runs = engine.main(["--peers", "helion,nvcuda", "--out", str(tmp_path / "peers")])
-    assert [one.tuner for one in runs] == ["Kernel Tuner", "autotune", "autotune"]
+    assert [one.tuner for one in runs] == ["autotune", "autotune", "Kernel Tuner"]
     assert "helion: left out: no helion here" in capsys.readouterr().out
 
 
-def test_a_peer_is_ended_after_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_is_ended_after_its_seconds_and_ours_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     endless = program(tmp_path / "endless", "exec sleep 3600")
     with pytest.raises(RuntimeError, match=r"endless was ended after 0\.1 s"):
         engine.call([str(endless)], tmp_path, limit_s=0.1)
@@ -177,25 +179,28 @@ def test_a_peer_is_ended_after_its_seconds(tmp_path: Path, monkeypatch: pytest.M
         raise RuntimeError("ended") if limit_s else NotImplementedError("ours")
 
     monkeypatch.setattr(engine, "call", end)
+    words = ["--peers", "helion,nvcuda", "--seconds", "20", "--out", str(tmp_path / "peers")]
     with pytest.raises(NotImplementedError, match="ours"):
-        engine.main(["--peers", "helion,nvcuda", "--seconds", "20", "--out", str(tmp_path / "peers")])
-    assert limits == [20, 20, 0]
+        engine.main(words)
+    monkeypatch.setattr(engine, "ours", lambda *_: engine.Run("autotune", 1, 1, 0, 0, 0, 7, {"a=1": 2.0}))
+    engine.main(words)
+    assert limits == [0, 20, 20]
 
 
 def test_what_was_measured_is_kept_when_the_next_tuner_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Ours comes first: it is what every peer is compared with."""
+
     def kill(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(
-        engine, "kernel_tuner", lambda *_: engine.Run("Kernel Tuner", 1, 1, 0, 0, 0, 7, {"a=1": 2.0})
-    )
-    monkeypatch.setattr(engine, "ours", kill)
+    monkeypatch.setattr(engine, "ours", lambda *_: engine.Run("autotune", 1, 1, 0, 0, 0, 7, {"a=1": 2.0}))
+    monkeypatch.setattr(engine, "kernel_tuner", kill)
     with pytest.raises(KeyboardInterrupt):
         engine.main(["--peers", "nvcuda", "--out", str(tmp_path / "peers")])
-    (row,) = read_rows(tmp_path / "peers.csv")
-    assert (row["tuner"], row["best"]) == ("Kernel Tuner", "a=1")
+    rows = read_rows(tmp_path / "peers.csv")
+    assert [(row["tuner"], row["best"]) for row in rows] == 2 * [("autotune", "a=1")]
 
 
 @dataclass(frozen=True)

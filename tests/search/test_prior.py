@@ -58,6 +58,14 @@ def test_the_average_of_records_ranks_and_what_failed_counts_as_slow() -> None:
     assert not Prior([{a: math.inf}])
 
 
+@pytest.mark.parametrize("winner", [MEMBERS[7], MEMBERS[-1]])
+def test_the_only_time_of_a_record_is_expected_to_be_the_best(winner: Configuration) -> None:
+    """A policy file without prediction has its winners alone, wherever in the space those are."""
+    prior = Prior([{winner: 3.0}])
+    assert (prior.rank(MEMBERS)[0], prior.winners) == (winner, [winner])
+    assert Prior([{winner: 3.0}, {winner: 2.0, MEMBERS[0]: 2.5}]).rank(MEMBERS)[:2] == [winner, MEMBERS[0]]
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(1e-3, 1e6) | st.just(math.inf), min_size=1, max_size=30), st.integers(0, 30))
 def test_what_is_expected_is_finite_and_no_worse_than_the_median(times: list[float], more: int) -> None:
@@ -72,6 +80,12 @@ def test_what_is_expected_is_finite_and_no_worse_than_the_median(times: list[flo
 
 def test_the_winner_elsewhere_is_tried_next_after_the_presets() -> None:
     assert visits(Prior([THERE])) <= 2
+
+
+def test_a_record_with_one_time_guides_a_search() -> None:
+    best = min(MEMBERS, key=cost)
+    assert visits(Prior([{best: 5.0}])) <= 2
+    assert visits(Prior([{MEMBERS[0]: 5.0}])) < 2 * visits(None)
 
 
 def test_half_of_the_proposals_are_those_of_the_search_alone() -> None:
@@ -95,6 +109,14 @@ def test_each_is_proposed_once_and_all_of_them() -> None:
                 search.tell(known, cost(known))
     assert len(asked) == len(set(asked))
     assert set(asked) == {*few, *({SPACE.control} & set(few))}
+
+
+def test_exhaustive_begins_with_the_winner_of_each_record() -> None:
+    last = MEMBERS[-1]
+    for records in ([{last: 3.0}], [THERE, {last: 3.0}], [{last: 3.0, MEMBERS[0]: 9.0}, THERE]):
+        search = Search(SPACE, MEMBERS, Strategy(trials=1 + len(records)), prior=Prior(records))
+        asked = {search.ask() for _ in range(1 + len(records))}
+        assert asked == {SPACE.control, *(min(record, key=record.__getitem__) for record in records)}
 
 
 def test_exhaustive_follows_the_order_of_the_record() -> None:
