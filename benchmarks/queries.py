@@ -7,7 +7,6 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 import yaml
-from result_files import RESULTS, read_frame, read_head
+from result_files import RESULTS, read_frame
 
 ROOT = Path(__file__).parents[1]
 
@@ -233,17 +232,17 @@ def sp(frame: pd.DataFrame, column: str = "time_ms", **other: Any) -> float:
 
 # -- mummergpu ----------------------------------------------------------------------------------------------
 
-_OURS = "autotune, warm cache"
+OURS = "autotune, warm cache"
 ON_16_CORES, ON_32_CORES = "mummergpu-h200-end-to-end.csv", "mummergpu-h200-end-to-end-32.csv"
 
 
 def last_run(frame: pd.DataFrame, workload: str) -> pd.DataFrame:
     """The rows of the last run that had this workload; a table without a column ``run`` is of one run."""
     some = rows(frame, workload=workload)
-    return rows(some, run=rows(some, tool=_OURS)["run"].max()) if "run" in some else some
+    return rows(some, run=rows(some, tool=OURS)["run"].max()) if "run" in some else some
 
 
-def command(frame: pd.DataFrame, workload: str, tool: str = _OURS, column: str = "seconds_median") -> float:
+def command(frame: pd.DataFrame, workload: str, tool: str = OURS, column: str = "seconds_median") -> float:
     """Seconds of a whole command in the last run."""
     some = last_run(frame, workload)
     return float(some[some["tool"] == tool][column].iloc[0])
@@ -267,7 +266,7 @@ def whole_row(frame: pd.DataFrame, workload: str) -> list[float]:
 
 def phases(frame: pd.DataFrame, workload: str) -> list[float]:
     """Seconds of each phase of a whole command, their sum, and the command's."""
-    text = rows(last_run(frame, workload), tool=_OURS)["phases"].iloc[0].partition(";")[0]
+    text = rows(last_run(frame, workload), tool=OURS)["phases"].iloc[0].partition(";")[0]
     parts = [float(part.split()[1]) for part in text.split(", ")]
     return [*parts, sum(parts), command(frame, workload)]
 
@@ -436,72 +435,3 @@ def _lattice_row(instructions: float) -> list[float]:
     ours, other = lattice[is_ours].max(), lattice[~is_ours].max()
     most = instructions / 5
     return [ours, other, ours / other, most, 100 * ours / most]
-
-
-# -- the entries behind those rows --------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Headline:
-    """What a program runs for a row of the first page: ``entry`` of the policy file of ``family``; ``missing`` says why
-    there is none. ``source`` is the table that the row's times are from. The row has the entry's time: its first figure
-    in ms, or, of a rate, what ``work`` takes. A row of a whole ``command`` (its workload) has a longer time, and the
-    configuration that the command ran."""
-
-    family: str
-    entry: str
-    source: str
-    work: float = 0.0
-    command: str = ""
-    missing: str = ""
-
-    @property
-    def recorded(self) -> Any:
-        """The entry, or None."""
-        return entries(self.family).get(self.entry)
-
-    @property
-    def measured(self) -> str:
-        """The day of the last run in the table."""
-        *_, last = re.findall(r"\d{4}-\d\d-\d\d", read_head(RESULTS / self.source)["date"])
-        return str(last)
-
-    def ms(self, figures: Sequence[float]) -> float:
-        """The row's time."""
-        return 1e3 * self.work / figures[0] if self.work else figures[0]
-
-    @property
-    def ran(self) -> dict[str, str]:
-        """The configuration of the last run of the command."""
-        row = one(last_run(table(self.source), self.command), tool=_OURS)
-        return dict(word.split("=") for word in row["configuration"].partition(" ")[0].split(","))
-
-
-EARLIER = "the kernels and the configuration of an earlier entry"
-HEADLINES = (
-    Headline("allpairs", "wide", "allpairs-h200-cutlass.csv"),
-    Headline("mummergpu", "", ON_32_CORES, command="cbrigg", missing=EARLIER),
-    Headline("mummergpu", "", ON_16_CORES, command="hsill", missing=EARLIER),
-    Headline("mummergpu", "", "mummergpu-h200-large-emit.csv", missing="no workload has this size"),
-    Headline("coulomb", "mache-half", "coulomb-h200-peers.csv", work=8279 * 189 * 169 * 152),
-    Headline("coulomb_map", "million-coarse", "coulomb_map-h200-equal-errors.csv"),
-    Headline("coulomb_map", "million-bounds", "coulomb_map-h200-equal-errors.csv"),
-    Headline("cyclospectrum", "n16384", "cyclospectrum-h200.csv.xz"),
-    Headline("eri", "water27-jk", "eri-h200-matrices.csv"),
-    Headline("eri_sp", "water27-jk", "eri-sp-h200-winner.csv"),
-    Headline("reaction_diffusion", "huge", "reaction_diffusion-h200-an5d.csv", work=240 * 16384**2),
-)  # fmt: skip
-
-
-def tables() -> dict[str, str]:
-    """What docs/results/performance.md has (pages.py)."""
-    lines = ["| row | measured | entry | its time | time of the row |", "|---|---|---|---|---|"]
-    for headline, figures in zip(HEADLINES, first_page(), strict=True):
-        name = f"{headline.family}, {headline.command.upper()}" if headline.command else headline.family
-        name += f" | {headline.measured}"
-        if (entry := headline.recorded) is None:
-            lines.append(f"| {name} | none: {headline.missing} | | |")
-            continue
-        row = "whole command" if headline.command else f"{headline.ms(figures):.4g} ms"
-        lines.append(f"| {name} | `{headline.entry}` | {entry['median_ms']:.4g} ms | {row} |")
-    return {"entries": "\n".join(lines)}
