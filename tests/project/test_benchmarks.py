@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import entries_again
+import entries_tables
 import pytest
 import result_files
 import selection_record
@@ -226,11 +227,11 @@ def test_what_the_same_code_differs_by_is_the_noise(tmp_path: Path, monkeypatch:
         "examples/b,slower,other,1,1.02,1.02,1", "examples/b,slower,other,1,1.03,1.03,1",
         "examples/b,faster,other,1,0.96,0.96,1", "c,slower,,,1.01,,1.01", "c,swept again,,,2,,2",
     ]  # fmt: skip
-    (tmp_path / entries_again.RECORD).write_text("\n".join([header, *lines]), encoding="utf-8")
+    (tmp_path / entries_tables.RECORD).write_text("\n".join([header, *lines]), encoding="utf-8")
     swept = "family,winner,now_over_recorded\na,same,1.01\na,other,0.98\nb,same,1"
-    (tmp_path / entries_again.SWEPT_AGAIN).write_text(swept, encoding="utf-8")
+    (tmp_path / entries_tables.SWEPT_AGAIN).write_text(swept, encoding="utf-8")
     monkeypatch.setattr(result_files, "RESULTS", tmp_path)
-    tables = entries_again.tables()
+    tables = entries_tables.tables()
     assert tables["swept"].splitlines()[2:] == ["| a | 2 | 1 | 0.980 to 1.010 |", "| b | 1 | 0 | 1.000 |"]
     assert tables["families"].splitlines()[2:] == [
         "| a | 3 | same | 0 | 2 | 0 | 0.970 to 1.020 | 0 |  | 1 |",
