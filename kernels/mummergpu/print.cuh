@@ -88,9 +88,10 @@ __global__ void __launch_bounds__(Policy::block_size) print_count(typename Polic
 }
 
 // The MEMs themselves, by read, start in the read, and order of the tree: those from number first_mem on for which
-// there is room.
+// there is room. It waits for memory most of the time, so it has no more registers than let 2048 threads run at once.
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size) print_emit(typename Policy::arguments a) {
+__global__ void __launch_bounds__(Policy::block_size, 2048 / Policy::block_size)
+    print_emit(typename Policy::arguments a) {
   const unsigned slot = blockIdx.x * Policy::block_size + threadIdx.x;
   const unsigned room = a.mems.extent(0);
   if constexpr (Policy::emit == Emit::ranges) {

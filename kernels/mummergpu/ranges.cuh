@@ -145,13 +145,13 @@ class Leaves {
     return owner;
   }
 
-  // The leaf's match of at least min_match_length letters; how long it is if it IS_WANTED.
+  // The match of an owner's leaf if it has min_match_length letters; how long it is if it IS_WANTED.
   template <bool IS_WANTED>
-  AUTOTUNE_DEVICE Extent match(const typename Policy::arguments& a, unsigned long long number, unsigned owner,
+  AUTOTUNE_DEVICE Extent match(const typename Policy::arguments& a, unsigned owner, unsigned long long index,
                                Leaf& leaf) const {
     const Origin& origin = origins_.origin[owner];
     const unsigned before = origins_.before[owner];
-    leaf = a.leaves.load(origin.leaves.first + static_cast<unsigned>(number - begin(owner)));
+    leaf = a.leaves.load(origin.leaves.first + static_cast<unsigned>(index));
     unsigned left = 0;
     if (before != other && leaf.preceding == before) {
       if (step_ == 1) return {0, 0};
@@ -194,7 +194,7 @@ AUTOTUNE_DEVICE unsigned count_leaves(const typename Policy::arguments& a, const
     if (number < all.total()) {
       Leaf leaf;
       owner = all.owner(number, owner);
-      is_match = all.template match<false>(a, number, owner, leaf).length != 0;
+      is_match = all.template match<false>(a, owner, number - all.begin(owner), leaf).length != 0;
     }
     // Of neighbours with one owner the first adds for all.
     const unsigned found = __ballot_sync(0xffffffffu, is_match);
@@ -209,12 +209,10 @@ AUTOTUNE_DEVICE unsigned count_leaves(const typename Policy::arguments& a, const
   return counts[threadIdx.x];
 }
 
-// Calls visit(index, owner, leaf, match) for the matches of leaves `first` to `last` that have `least` letters before
-// the base or up to starts - 1 more; index counts from 0. All threads; returns how many there are.
+// Calls visit(index, owner, leaf, match) for the matches of leaves `first` to `last`; index counts from 0. All threads.
 template <class Policy, class Visit>
-AUTOTUNE_DEVICE unsigned for_matches(const Leaves<Policy>& all, const typename Policy::arguments& a,
-                                     unsigned long long first, unsigned long long last, unsigned least, unsigned starts,
-                                     Visit visit) {
+AUTOTUNE_DEVICE void for_matches(const Leaves<Policy>& all, const typename Policy::arguments& a,
+                                 unsigned long long first, unsigned long long last, Visit visit) {
   constexpr unsigned warps = Policy::block_size / 32;
   __shared__ unsigned sums[2][warps];  // in turn, so that one barrier each is enough
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -225,10 +223,9 @@ AUTOTUNE_DEVICE unsigned for_matches(const Leaves<Policy>& all, const typename P
     Extent match = {};
     if (number < last) {
       owner = all.owner(number, owner);
-      match = all.template match<true>(a, number, owner, leaf);
+      match = all.template match<true>(a, owner, number - all.begin(owner), leaf);
     }
-    const bool is_match = match.length && match.left - least < starts;
-    const unsigned found = __ballot_sync(0xffffffffu, is_match);
+    const unsigned found = __ballot_sync(0xffffffffu, match.length != 0);
     if (lane == 0) sums[turn][warp] = __popc(found);
     __syncthreads();
     unsigned before = 0, sum = 0;
@@ -236,16 +233,15 @@ AUTOTUNE_DEVICE unsigned for_matches(const Leaves<Policy>& all, const typename P
       if (w < warp) before += sums[turn][w];
       sum += sums[turn][w];
     }
-    if (is_match) visit(index + before + __popc(found & ((1u << lane) - 1)), owner, leaf, match);
+    if (match.length) visit(index + before + __popc(found & ((1u << lane) - 1)), owner, leaf, match);
     index += sum;
     turn ^= 1;
   }
   __syncthreads();  // before the next call writes sums
-  return index;
 }
 
 // A match of the leaf at `position`, `left` letters of it before the base.
-struct Found {
+struct alignas(16) Found {
   unsigned owner, left, position, length;
 };
 
@@ -255,36 +251,37 @@ struct Found {
 template <class Policy, class Put>
 AUTOTUNE_DEVICE void emit_many(const Leaves<Policy>& all, const typename Policy::arguments& a, unsigned owner,
                                unsigned from, unsigned step, Found* gathered, Put put) {
-  constexpr int starts = Policy::block_size;
-  const unsigned long long begin = all.begin(owner),
-                           end = min(begin + all.origin(owner).leaves.count, all.begin(owner + 1));
+  constexpr unsigned starts = Policy::block_size;
   __shared__ unsigned next[starts];  // the number of the next MEM of each start
-  for (int beyond = static_cast<int>(step); beyond > 0; beyond -= starts) {
-    const auto start = [&](unsigned left) -> unsigned& { return next[beyond - 1 - static_cast<int>(left)]; };
+  const unsigned leaves = all.origin(owner).leaves.count;
+  for (unsigned passed = 0; passed < step; passed += starts) {
     next[threadIdx.x] = 0;
     __syncthreads();
-    for_matches<Policy>(
-        all, a, begin, end, beyond - starts, starts,
-        [&](unsigned, unsigned, const Leaf&, const Extent& match) { atomicAdd(&start(match.left), 1u); });
+    Leaf leaf;
+    for (unsigned long long index = threadIdx.x; index < leaves; index += starts) {
+      const Extent match = all.template match<false>(a, owner, index, leaf);
+      const unsigned start = step - 1 - match.left - passed;
+      if (match.length && start < starts) atomicAdd(&next[start], 1u);
+    }
+    __syncthreads();
     unsigned total;
     const unsigned before = exclusive_sum<Policy::block_size>(next[threadIdx.x], total);
     next[threadIdx.x] = from + before;
     from += total;
-    for (unsigned long long first = begin; total && first < end; first += Policy::block_size) {
-      const unsigned found =
-          for_matches<Policy>(all, a, first, min(first + Policy::block_size, end), beyond - starts, starts,
-                              [&](unsigned index, unsigned, const Leaf& leaf, const Extent& match) {
-                                gathered[index] = {owner, match.left, leaf.position, match.length};
-                              });
-      const bool is_mine = threadIdx.x < found;
-      const unsigned left = is_mine ? gathered[threadIdx.x].left : 0;
+    for (unsigned long long first = 0; total && first < leaves; first += starts) {
+      Extent match = {};
+      if (first + threadIdx.x < leaves) match = all.template match<true>(a, owner, first + threadIdx.x, leaf);
+      const unsigned start = step - 1 - match.left - passed;
+      const bool is_mine = match.length && start < starts;
+      gathered[threadIdx.x].left = is_mine ? match.left : step;
+      __syncthreads();
       if (is_mine) {
-        unsigned number = start(left);
-        for (unsigned i = 0; i < threadIdx.x; ++i) number += gathered[i].left == left;
-        put(number, gathered[threadIdx.x]);
+        unsigned number = next[start];
+        for (unsigned i = 0; i < threadIdx.x; ++i) number += gathered[i].left == match.left;
+        put(number, Found{owner, match.left, leaf.position, match.length});
       }
       __syncthreads();
-      if (is_mine) atomicAdd(&start(left), 1u);
+      if (is_mine) atomicAdd(&next[start], 1u);
     }
     __syncthreads();  // before next is written again
   }
@@ -292,15 +289,16 @@ AUTOTUNE_DEVICE void emit_many(const Leaves<Policy>& all, const typename Policy:
 
 // Writes the block's MEMs, `count` of this thread's slot or seed and `before` of those before it, from number `number`
 // on: those from first_mem on for which there is room. MEMs of one seed begin at several starts, the first of which
-// have the most letters before the word: as many as fit are gathered and written in that order.
+// have the most letters before the word: as many seeds as fit are gathered and written in that order.
 template <class Policy>
 AUTOTUNE_DEVICE void emit_leaves(const typename Policy::arguments& a, Origin own, unsigned count, unsigned before,
                                  unsigned number, unsigned step) {
   constexpr unsigned most = Policy::search == Search::tree ? 1 : 2 * Policy::block_size;
   __shared__ typename Leaves<Policy>::Origins origins;
-  __shared__ unsigned behind[Policy::block_size];  // MEMs up to the origin's last
+  __shared__ unsigned numbers[Policy::block_size + 1];  // of each origin's first MEM, and behind the last
   __shared__ Found gathered[most];
-  behind[threadIdx.x] = before + count;
+  numbers[threadIdx.x + 1] = number + before + count;
+  if (threadIdx.x == 0) numbers[0] = number;
   if (count == 0) own.leaves.count = 0;
   const Leaves<Policy> all(origins, a, own, step);
   const unsigned room = a.mems.extent(0);
@@ -311,38 +309,40 @@ AUTOTUNE_DEVICE void emit_leaves(const typename Policy::arguments& a, Origin own
                    mine - a.first_mem);
   };
   if (step == 1) {
-    for_matches<Policy>(all, a, 0, all.total(), 0, 1,
+    for_matches<Policy>(all, a, 0, all.total(),
                         [&](unsigned index, unsigned owner, const Leaf& leaf, const Extent& match) {
                           put(number + index, {owner, match.left, leaf.position, match.length});
                         });
     return;
   }
   for (unsigned owner = 0; owner < Policy::block_size;) {
-    const unsigned done = owner ? behind[owner - 1] : 0;
+    const unsigned from = numbers[owner];
     unsigned end = owner, beyond = Policy::block_size + 1;  // the last end that fits
     while (end + 1 < beyond) {
       const unsigned middle = end + (beyond - end) / 2;
-      if (behind[middle - 1] - done <= most)
+      if (numbers[middle] - from <= most)
         end = middle;
       else
         beyond = middle;
     }
     if (end == owner) {
-      emit_many<Policy>(all, a, owner, number + done, step, gathered, put);
+      emit_many<Policy>(all, a, owner, from, step, gathered, put);
       ++owner;
       continue;
     }
-    for_matches<Policy>(all, a, all.begin(owner), all.begin(end), 0, step,
+    for_matches<Policy>(all, a, all.begin(owner), all.begin(end),
                         [&](unsigned index, unsigned of, const Leaf& leaf, const Extent& match) {
                           gathered[index] = {of, match.left, leaf.position, match.length};
                         });
-    for (unsigned i = threadIdx.x; i < behind[end - 1] - done; i += Policy::block_size) {
+    for (unsigned i = threadIdx.x; i < numbers[end] - from; i += Policy::block_size) {
       const Found mine = gathered[i];
-      const unsigned first = (mine.owner ? behind[mine.owner - 1] : 0) - done, last = behind[mine.owner] - done;
-      unsigned rank = first;
-      for (unsigned j = first; j < i; ++j) rank += gathered[j].left >= mine.left;
-      for (unsigned j = i + 1; j < last; ++j) rank += gathered[j].left > mine.left;
-      put(number + done + rank, mine);
+      unsigned place = numbers[mine.owner];
+      const unsigned first = place - from, last = numbers[mine.owner + 1] - from;
+#pragma unroll 4  // words with one or two matches are many
+      for (unsigned j = first; j < i; ++j) place += gathered[j].left >= mine.left;
+#pragma unroll 4
+      for (unsigned j = i + 1; j < last; ++j) place += gathered[j].left > mine.left;
+      put(place, mine);
     }
     __syncthreads();
     owner = end;

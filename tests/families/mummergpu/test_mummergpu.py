@@ -202,7 +202,7 @@ def test_matches_come_in_passes_of_as_many_as_there_is_room_for(backend: CpuBack
 
 @pytest.mark.parametrize("pieces", [100, 1200])
 def test_matches_of_one_word_begin_at_many_starts(backend: CpuBackend, pieces: int) -> None:
-    """They are put in order where a block gathers them; of more than it can, each start is gone through."""
+    """They are put in order where a block gathers them; of more than it can, those of each start are counted first."""
     generator = np.random.default_rng(5)
     core = generator.integers(0, 4, 40)
     parts = [np.append(core[cut:], OTHER) for cut in generator.integers(0, 20, pieces)]
@@ -325,7 +325,6 @@ def test_all_searches_compile_for_hopper_with_hardly_a_spill() -> None:
         assert not profile.message, profile.message
         assert [kernel.kernel for kernel in profile.kernels] == list(FAMILY.kernels)
         for kernel in profile.kernels:
-            # With 32 registers the compiler keeps every warp and may put three values aside.
-            assert kernel.spill_store_bytes <= (12 if kernel.registers <= 32 else 0)
-            assert kernel.local_bytes <= (16 if kernel.registers <= 32 else 0)
-            assert kernel.registers <= 64
+            # With 32 registers the compiler keeps every warp and may put two values aside.
+            assert kernel.local_bytes <= (8 if kernel.registers <= 32 else 0)
+            assert kernel.registers <= (32 if kernel.kernel == "print_emit" else 64)
