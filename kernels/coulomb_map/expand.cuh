@@ -167,10 +167,7 @@ constexpr unsigned expand_bytes =
     Policy::method == Method::expansions ? sizeof(Seeds<Policy::order, Policy::tile>) + sizeof(Complex) : 0;
 
 template <class Policy>
-AUTOTUNE_DEVICE void expand_cube(typename Policy::sorted sorted, unsigned* starts, double* grid_axes,
-                                 typename Policy::expansions expansions, typename Policy::amounts amounts, unsigned nx,
-                                 unsigned ny, unsigned nz, float spacing, unsigned side, unsigned level,
-                                 unsigned levels, unsigned first_cell, unsigned parts) {
+AUTOTUNE_DEVICE void expand_cube(const typename Policy::expand_arguments& a) {
   constexpr int order = Policy::order, tile = Policy::tile;
   using AllSeeds = Seeds<order, tile>;
   constexpr unsigned threads = AllSeeds::threads;
@@ -178,33 +175,34 @@ AUTOTUNE_DEVICE void expand_cube(typename Policy::sorted sorted, unsigned* start
   AllSeeds& seeds = *autotune::dynamic_shared<AllSeeds>();
   __shared__ Amounts of_warp[AllSeeds::warps];
   const unsigned thread = threadIdx.x, lane = thread % warp_size, warp = thread / warp_size;
-  const unsigned cell = blockIdx.x / parts, part = blockIdx.x % parts;
-  const Points points = {nx, ny, nz, spacing};
-  const Level<Policy> cubes(points, level);
+  const unsigned cell = blockIdx.x / a.parts, part = blockIdx.x % a.parts;
+  const Points points = {a.nx, a.ny, a.nz, a.spacing};
+  const Level<Policy> cubes(points, a.level);
   const uint3 place = cubes.place(cell);
   const Ball ball = cubes.ball(points, place);
-  const bool is_top = level + 1 == levels;
-  const Ball outer = Level<Policy>(points, level + 1).ball(points, halved(place));
-  const Grid grid(grid_axes, side);
+  const bool is_top = a.level + 1 == a.levels;
+  const Ball outer = Level<Policy>(points, a.level + 1).ball(points, halved(place));
+  const Grid grid(a.grid_axes, a.side);
   const Rows rows(grid, outer, is_top ? 1e30 : outer.far);
 
   Share<order> share = {};
   Amounts mine = {};
   gathered.each(
-      sorted, (rows.count() + parts - 1 - part) / parts, [&](unsigned i) { return rows.run(starts, i * parts + part); },
+      a.sorted, (rows.count() + a.parts - 1 - part) / a.parts,
+      [&](unsigned i) { return rows.run(a.starts, i * a.parts + part); },
       [&](const Atom& atom) { return ball.is_far(atom) && (is_top || !outer.is_far(atom)); },
       [&](const Atom* atoms, unsigned count) {
         const unsigned whole = (count + warp_size - 1) / warp_size * warp_size;
-        for (unsigned a = thread; a < whole; a += threads) {
-          if (a < count) {
-            const double dx = atoms[a].x - ball.x, dy = atoms[a].y - ball.y, dz = atoms[a].z - ball.z;
+        for (unsigned i = thread; i < whole; i += threads) {
+          if (i < count) {
+            const double dx = atoms[i].x - ball.x, dy = atoms[i].y - ball.y, dz = atoms[i].z - ball.z;
             const double inverse = rsqrt(dx * dx + dy * dy + dz * dz);
-            seeds.set(a, dx, dy, dz, inverse, atoms[a].q);
-            const Amounts its = amounts_of<order>(atoms[a].q, inverse, ball.radius);
+            seeds.set(i, dx, dy, dz, inverse, atoms[i].q);
+            const Amounts its = amounts_of<order>(atoms[i].q, inverse, ball.radius);
             mine.error += its.error;
             mine.least += its.least;
           } else {
-            seeds.clear(a);
+            seeds.clear(i);
           }
         }
         __syncthreads();
@@ -224,33 +222,29 @@ AUTOTUNE_DEVICE void expand_cube(typename Policy::sorted sorted, unsigned* start
     Share<order>::template choose<0>(warp, writing);
   }
   __syncthreads();
-  const unsigned number = first_cell + cell;
+  const unsigned number = a.first_cell + cell;
   for (int i = thread; i < 2 * terms_to(order); i += threads) {
     const double value = i % 2 ? table[i / 2].im : table[i / 2].re;
-    if (parts > 1)
-      expansions.add(value, number, i);
+    if (a.parts > 1)
+      a.expansions.add(value, number, i);
     else
-      expansions.store(value, number, i);
+      a.expansions.store(value, number, i);
   }
   if (thread == 0) {
     Amounts all = {};
     for (unsigned w = 0; w < AllSeeds::warps; ++w) all = {all.error + of_warp[w].error, all.least + of_warp[w].least};
-    if (parts > 1) {
-      amounts.add(all.error * above, number, 0);
-      amounts.add(all.least * below, number, 1);
+    if (a.parts > 1) {
+      a.amounts.add(all.error * above, number, 0);
+      a.amounts.add(all.least * below, number, 1);
     } else {
-      amounts.store(all.error * above, number, 0);
-      amounts.store(all.least * below, number, 1);
+      a.amounts.store(all.error * above, number, 0);
+      a.amounts.store(all.least * below, number, 1);
     }
   }
 }
 
 template <class Policy>
 __global__ void __launch_bounds__((Policy::order / 2 + 1) * 32, Policy::expand_blocks)
-    expand(typename Policy::sorted sorted, unsigned* starts, double* grid_axes, typename Policy::expansions expansions,
-           typename Policy::amounts amounts, unsigned nx, unsigned ny, unsigned nz, float spacing, unsigned side,
-           unsigned level, unsigned levels, unsigned first_cell, unsigned parts) {
-  if constexpr (Policy::method == Method::expansions)
-    expand_cube<Policy>(sorted, starts, grid_axes, expansions, amounts, nx, ny, nz, spacing, side, level, levels,
-                        first_cell, parts);
+    expand(typename Policy::expand_arguments a) {
+  if constexpr (Policy::method == Method::expansions) expand_cube<Policy>(a);
 }

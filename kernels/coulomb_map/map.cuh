@@ -122,16 +122,13 @@ struct Far {
 
 template <class Policy>
 __global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32, Policy::point_blocks)
-    sum_points(typename Policy::atoms atoms, typename Policy::sorted sorted, unsigned* starts, double* grid_axes,
-               typename Policy::expansions expansions, typename Policy::amounts amounts,
-               typename Policy::potential potential, typename Policy::bound bound, float* share, unsigned nx,
-               unsigned ny, unsigned nz, float spacing, double accuracy, unsigned side) {
+    sum_points(typename Policy::sum_arguments a) {
   constexpr int order = Policy::method == Method::direct ? 0 : Policy::order, cell = Policy::cell, tile = 128;
   constexpr unsigned threads = (cell * cell + warp_size - 1) / warp_size * warp_size;
   __shared__ Gathered<threads, tile> gathered;
   __shared__ Complex table[terms_to(order)];
-  const unsigned thread = threadIdx.x, all = atoms.extent(0);
-  const Points points = {nx, ny, nz, spacing};
+  const unsigned thread = threadIdx.x, all = a.atoms.extent(0);
+  const Points points = {a.nx, a.ny, a.nz, a.spacing};
   const Level<Policy> cubes(points, 0);
   const uint3 place = cubes.place(blockIdx.x);
   const unsigned column = place.x * cell + thread % cell, row = place.y * cell + thread / cell;
@@ -144,42 +141,42 @@ __global__ void __launch_bounds__((Policy::cell * Policy::cell + 31) / 32 * 32, 
       if (thread < whole - count) some[count + thread] = {0, 0, 0, 0};
       __syncthreads();
     }
-    sums.add(some, whole, x, y, z, spacing);
+    sums.add(some, whole, x, y, z, a.spacing);
   };
   const Ball ball = cubes.ball(points, place);
   Far far;
   if constexpr (Policy::method == Method::expansions)
-    far.take<Policy>(amounts.load(blockIdx.x, 0), amounts.load(blockIdx.x, 1), all, accuracy);
+    far.take<Policy>(a.amounts.load(blockIdx.x, 0), a.amounts.load(blockIdx.x, 1), all, a.accuracy);
   for (unsigned i = thread; far.is_used && i < terms_to(order); i += threads)
-    table[i] = {expansions.load(blockIdx.x, 2 * i), expansions.load(blockIdx.x, 2 * i + 1)};
+    table[i] = {a.expansions.load(blockIdx.x, 2 * i), a.expansions.load(blockIdx.x, 2 * i + 1)};
   if constexpr (Policy::method == Method::expansions) {
-    const Grid grid(grid_axes, side);
+    const Grid grid(a.grid_axes, a.side);
     const Rows rows(grid, ball, far.is_used ? ball.far : 1e30);
     gathered.each(
-        sorted, rows.count(), [&](unsigned i) { return rows.run(starts, i); },
+        a.sorted, rows.count(), [&](unsigned i) { return rows.run(a.starts, i); },
         [&](const Atom& atom) { return !far.is_used || !ball.is_far(atom); }, add);
   } else {
     gathered.each(
-        atoms, (all + 1023) / 1024, [&](unsigned i) { return Rows::Run{i * 1024, min(1024u, all - i * 1024)}; },
+        a.atoms, (all + 1023) / 1024, [&](unsigned i) { return Rows::Run{i * 1024, min(1024u, all - i * 1024)}; },
         [](const Atom&) { return true; }, add);
   }
   // Of numbers above 0 the order is that of their bits.
   if (thread == 0)
-    atomicMax(static_cast<unsigned*>(static_cast<void*>(share)), __float_as_uint(far.largest_share(all, accuracy)));
-  if (thread >= cell * cell || column >= nx || row >= ny) return;
+    atomicMax(static_cast<unsigned*>(static_cast<void*>(a.share)), __float_as_uint(far.largest_share(all, a.accuracy)));
+  if (thread >= cell * cell || column >= a.nx || row >= a.ny) return;
   Column<order> polynomial = {};
   if (far.is_used) polynomial.set(table, x * points.step - ball.x, y * points.step - ball.y);
 #pragma unroll
   for (int k = 0; k < cell; ++k) {
-    if (first_slice + k >= nz) break;
+    if (first_slice + k >= a.nz) break;
     const float value = static_cast<float>(sums.value(k) + polynomial.at((z + k) * points.step - ball.z));
-    potential.store(value, first_slice + k, row, column);
+    a.potential.store(value, first_slice + k, row, column);
     if constexpr (Policy::bounds == Bounds::points) {
       const double near_error = near_rounding(all) * sums.size[k] * size_rounding(all);
       const double error = near_error + far.error + unit_roundoff * fabs(value);
-      bound.store(static_cast<float>(error * above * above), first_slice + k, row, column);
+      a.bound.store(static_cast<float>(error * above * above), first_slice + k, row, column);
     }
   }
   if constexpr (Policy::bounds == Bounds::largest)
-    if (thread == 0 && blockIdx.x == 0) bound.store(0, 0, 0, 0);
+    if (thread == 0 && blockIdx.x == 0) a.bound.store(0, 0, 0, 0);
 }
