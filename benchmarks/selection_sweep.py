@@ -3,12 +3,12 @@
     python benchmarks/selection_sweep.py allpairs lookup --spread 20 --out round
     python benchmarks/selection_sweep.py allpairs lookup --drawn 6 --seed 61 --known round/taught.csv --out round
 
-The inputs are those of ``selection_inputs.py``: ``--drawn`` ones, which a rule is asked for, and then ``--spread`` ones
-that are not ``--known``, which it is taught with; or ``--points`` of one family, named as their workloads are. Each is swept on the ``--best`` configurations of earlier sweeps (the
-tables ``--known``), what the family's file in ``--policies`` names, and ``--others``. Without these two the first
-``--whole`` inputs are swept on ``--most`` configurations (of the family's presets below, and others; the whole space
-where it has at most 1,000), the rest on what came near the best there. What takes more than twice the best in its first
-run is timed once.
+The inputs are those of ``selection_inputs.py``: ``--drawn`` ones, which a rule is asked for, and then ``--spread``
+ones that are not ``--known``, which it is taught with; or ``--points`` of one family, named as their workloads are.
+Each is swept on the ``--best`` configurations of earlier sweeps (the tables ``--known``), what the family's file in
+``--policies`` names, and ``--others``. Without these two the first ``--whole`` inputs are swept on ``--most``
+configurations (of the family's presets below, and others; the whole space where it has at most 1,000), the rest on
+what came near the best there. What takes more than twice the best in its first run is timed once.
 
 When an input is done, its rows are appended to OUT/asked.csv or OUT/taught.csv (``selection_record.py``); with
 ``--into`` what a rule is taught with also enters the policy file in that folder. An input that a table has is not swept
