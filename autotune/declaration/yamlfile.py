@@ -7,8 +7,8 @@ what is wrong, what is allowed.
 import json
 import math
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,25 +27,10 @@ _TOO_MUCH = f"nested deeper than {_DEEPEST} levels, or more than {_MOST_NODES} i
 
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's where it is there
-
-
-class _Loader(_Base):  # type: ignore[misc]
-    """SafeLoader that refuses a repeated key (PyYAML keeps the last one silently)."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen = set()
-        for key, _ in node.value:
-            name = self.construct_object(key, deep=True)
-            if isinstance(name, (dict, list)):
-                raise yaml.constructor.ConstructorError(
-                    None, None, "a key must be a plain word", key.start_mark
-                )
-            if name in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {name!r} appears twice", key.start_mark
-                )
-            seen.add(name)
-        return super().construct_mapping(node, deep)
+_RESOLVER: Any = yaml.resolver.Resolver()
+_CONSTRUCTOR: Any = yaml.constructor.SafeConstructor()
+_BEGINS = {yaml.MappingStartEvent: dict, yaml.SequenceStartEvent: list}
+_ENDS = {yaml.MappingEndEvent, yaml.SequenceEndEvent}
 
 
 def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
@@ -58,9 +43,7 @@ def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
             f"{path} is larger than {_LARGEST} bytes: not a file that autotune wrote; delete it or name another"
         )
     try:
-        text = raw.decode()
-        _screen(text)
-        content = yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a SafeLoader
+        content = _build(raw.decode())
     except UnicodeDecodeError:
         raise error(f"{path} is not UTF-8 text") from None
     except (yaml.YAMLError, RecursionError, ValueError) as problem:
@@ -93,23 +76,71 @@ def nodes(path: Path) -> yaml.Node:
     return root
 
 
-def _screen(text: str) -> None:
-    """Refuse what must not be built: nesting (libyaml composes recursively and overruns the stack), aliases (a few
-    nested ones expand to billions of items), tags (each has a constructor with failures of its own)."""
-    depth = nodes = 0
+def _events(text: str) -> Iterator[Any]:
+    """Yield what the parser finds. Refuse what must not be built: deep nesting, aliases (a few nested ones expand to
+    billions of items), tags (each has a constructor with failures of its own)."""
+    depth = nodes = documents = 0
     event: Any
     for event in yaml.parse(text, Loader=_Base):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        nodes += isinstance(event, yaml.NodeEvent)
-        problem = ""
-        if isinstance(event, yaml.AliasEvent):
+        kind, problem = type(event), ""
+        depth += (kind in _BEGINS) - (kind in _ENDS)
+        nodes += kind in _BEGINS or kind is yaml.ScalarEvent
+        documents += kind is yaml.DocumentStartEvent
+        if kind is yaml.AliasEvent:
             problem = "aliases (*name) are not allowed"
         elif getattr(event, "tag", None) is not None:
             problem = f"tags ({event.tag}) are not allowed"
         elif depth > _DEEPEST or nodes > _MOST_NODES:
             problem = _TOO_MUCH
+        elif documents > 1:
+            problem = "another document"
         if problem:
             raise yaml.constructor.ConstructorError(None, None, problem, event.start_mark)
+        yield event
+
+
+def _build(text: str) -> Any:
+    """Make what ``text`` says. Refuse a repeated key (PyYAML keeps the last one silently)."""
+    document: list[Any] = []
+    within: list[tuple[Any, list[Any]]] = [(document, [])]  # each with the key that waits for its value
+    problem = None
+    for event in _events(text):
+        kind = type(event)
+        if kind in _ENDS:
+            within.pop()
+        elif kind in _BEGINS or kind is yaml.ScalarEvent:
+            is_word = kind is yaml.ScalarEvent
+            value = (
+                _BEGINS[kind]()
+                if not is_word
+                else _resolve(event.value)
+                if event.implicit[0]
+                else event.value
+            )
+            into, key = within[-1]
+            if isinstance(into, list):
+                into.append(value)
+            elif key:
+                into[key.pop()] = value
+            else:
+                key.append(value if is_word else None)
+                if not is_word or value in into:
+                    what = f"key {value!r} appears twice" if is_word else "a key must be a plain word"
+                    problem = problem or yaml.constructor.ConstructorError(None, None, what, event.start_mark)
+            if not is_word:
+                within.append((value, []))
+    if problem:
+        raise problem
+    return document[0] if document else None
+
+
+@lru_cache(maxsize=4096)  # keys, and most values, come again and again
+def _resolve(word: str) -> Any:
+    """What a word without quotes is: itself, a number, a truth, a date, nothing."""
+    tag = _RESOLVER.resolve(yaml.ScalarNode, word, (True, False))
+    if tag not in _CONSTRUCTOR.yaml_constructors:  # << and = are words
+        return word
+    return _CONSTRUCTOR.construct_document(yaml.ScalarNode(tag, word))
 
 
 @cache
@@ -146,11 +177,11 @@ def _fault(value: Any, rules: Mapping[str, Any], shared: Mapping[str, Any], plac
         is_boolean is (kind == "boolean") and isinstance(value, _KINDS[kind]) for kind in kinds
     ):
         return f"{where} is {value!r:.40}, not of type {' or '.join(kinds)}"
-    if value not in rules.get("enum", [value]) or (is_boolean and "enum" in rules):
+    if "enum" in rules and (is_boolean or value not in rules["enum"]):
         return f"{where} is {value!r:.40}, not one of {rules['enum']}"
     if "oneOf" in rules and sum(not _fault(value, each, shared, place) for each in rules["oneOf"]) != 1:
         return f"{where} has none, or more than one, of the forms that it may have"
-    if isinstance(value, str) and not re.search(rules.get("pattern", ""), value):
+    if isinstance(value, str) and "pattern" in rules and not re.search(rules["pattern"], value):
         return f"{where} is {value!r:.40}, not of the form {rules['pattern']}"
     if kinds and isinstance(value, (int, float)) and not is_boolean:
         least, above = rules.get("minimum", -LARGEST), rules.get("exclusiveMinimum", -math.inf)
