@@ -18,6 +18,7 @@ from autotune.adopt.source import (
     has_attribute,
     identifiers,
     kind,
+    outermost,
     span,
     walk,
 )
@@ -104,14 +105,14 @@ class Excerpt:
         return [piece for piece in self.all if self._is_kept(piece)]
 
     def _pieces(self, source: CudaSource) -> list[Piece]:
-        def level(parent: Cursor) -> Iterator[Cursor]:
-            for cursor in children(parent):
+        def level(cursors: list[Cursor]) -> Iterator[Cursor]:
+            for cursor in cursors:
                 if kind(cursor) == "LINKAGE_SPEC" or (kind(cursor) == "NAMESPACE" and self._holds(cursor)):
-                    yield from level(cursor)
+                    yield from level(children(cursor))
                 elif kind(cursor) not in ("MACRO_INSTANTIATION", "INCLUSION_DIRECTIVE"):
                     yield cursor
 
-        return [Piece(source, cursor) for cursor in level(source.unit.cursor) if source.is_here(cursor)]
+        return [Piece(source, cursor) for cursor in level(outermost(source.unit)) if source.is_here(cursor)]
 
     def _holds(self, cursor: Cursor) -> bool:
         """Whether the kernel stands in it."""
@@ -242,7 +243,7 @@ class Excerpt:
 
     def _frames(self) -> Iterator[Span]:
         """The heads and the ends of namespaces around the kernel."""
-        for cursor in children(self.source.unit.cursor):
+        for cursor in self.source.outermost:
             if kind(cursor) == "NAMESPACE" and self._holds(cursor):
                 begin, end = span(cursor)
                 yield begin, self.source.content.index(b"{", begin) + 1
@@ -250,7 +251,7 @@ class Excerpt:
 
     def _unlink(self, text: Text) -> None:
         """``extern "C"`` cannot hold a template."""
-        for cursor in children(self.source.unit.cursor):
+        for cursor in self.source.outermost:
             begin, end = span(cursor)
             head = re.match(rb'extern\s*"C"\s*(\{?)', self.source.content[begin:end])
             if kind(cursor) == "LINKAGE_SPEC" and self._holds(cursor) and head:
