@@ -17,7 +17,17 @@ import yaml
 from autotune.errors import AutotuneError, explained, suggestion
 from autotune.files import plain_file
 
-__all__ = ["check", "editor_line", "explain", "fault", "nodes", "read", "schema_file", "unknown_keys"]
+__all__ = [
+    "build",
+    "check",
+    "editor_line",
+    "explain",
+    "fault",
+    "nodes",
+    "read",
+    "schema_file",
+    "unknown_keys",
+]
 
 
 _LARGEST = 4 << 20  # bytes; a hundred times any real file, small enough to parse in seconds
@@ -43,7 +53,7 @@ def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
             f"{path} is larger than {_LARGEST} bytes: not a file that autotune wrote; delete it or name another"
         )
     try:
-        content = _build(raw.decode())
+        content = build(raw.decode())
     except UnicodeDecodeError:
         raise error(f"{path} is not UTF-8 text") from None
     except (yaml.YAMLError, RecursionError, ValueError) as problem:
@@ -99,8 +109,9 @@ def _events(text: str) -> Iterator[Any]:
         yield event
 
 
-def _build(text: str) -> Any:
-    """Make what ``text`` says. Refuse a repeated key (PyYAML keeps the last one silently)."""
+def build(text: str) -> Any:
+    """Make what ``text`` says. Raises YAMLError or ValueError; also for a repeated key, of which PyYAML silently keeps
+    the last."""
     document: list[Any] = []
     within: list[tuple[Any, list[Any]]] = [(document, [])]  # each with the key that waits for its value
     problem = None
