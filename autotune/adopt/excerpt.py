@@ -18,7 +18,6 @@ from autotune.adopt.source import (
     has_attribute,
     identifiers,
     kind,
-    outermost,
     span,
     walk,
 )
@@ -105,14 +104,14 @@ class Excerpt:
         return [piece for piece in self.all if self._is_kept(piece)]
 
     def _pieces(self, source: CudaSource) -> list[Piece]:
-        def level(cursors: list[Cursor]) -> Iterator[Cursor]:
-            for cursor in cursors:
+        def level(parent: Cursor) -> Iterator[Cursor]:
+            for cursor in children(parent):
                 if kind(cursor) == "LINKAGE_SPEC" or (kind(cursor) == "NAMESPACE" and self._holds(cursor)):
-                    yield from level(children(cursor))
+                    yield from level(cursor)
                 elif kind(cursor) not in ("MACRO_INSTANTIATION", "INCLUSION_DIRECTIVE"):
                     yield cursor
 
-        return [Piece(source, cursor) for cursor in level(outermost(source.unit)) if source.is_here(cursor)]
+        return [Piece(source, cursor) for cursor in level(source.unit.cursor) if source.is_here(cursor)]
 
     def _holds(self, cursor: Cursor) -> bool:
         """Whether the kernel stands in it."""
@@ -243,7 +242,7 @@ class Excerpt:
 
     def _frames(self) -> Iterator[Span]:
         """The heads and the ends of namespaces around the kernel."""
-        for cursor in self.source.outermost:
+        for cursor in children(self.source.unit.cursor):
             if kind(cursor) == "NAMESPACE" and self._holds(cursor):
                 begin, end = span(cursor)
                 yield begin, self.source.content.index(b"{", begin) + 1
@@ -251,10 +250,11 @@ class Excerpt:
 
     def _unlink(self, text: Text) -> None:
         """``extern "C"`` cannot hold a template."""
-        for cursor in self.source.outermost:
+        for cursor in children(self.source.unit.cursor):
+            if kind(cursor) != "LINKAGE_SPEC" or not self._holds(cursor):
+                continue
             begin, end = span(cursor)
-            head = re.match(rb'extern\s*"C"\s*(\{?)', self.source.content[begin:end])
-            if kind(cursor) == "LINKAGE_SPEC" and self._holds(cursor) and head:
+            if head := re.match(rb'extern\s*"C"\s*(\{?)', self.source.content[begin:end]):
                 text.replace((begin, begin + head.end()), "")
                 if head[1]:
                     text.replace((end - 1, end), "")

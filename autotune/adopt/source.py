@@ -8,7 +8,7 @@ import ctypes
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ _UNARY = ("", "p++", "p--", "++", "--", "&", "*", "+", "-", "~", "!")
 
 Cursor = Any  # clang.cindex.Cursor: the wheel has no types, and it is imported when a kernel is read
 Span = tuple[int, int]
+_named = cache(Path)  # of few files, and of tens of thousands of macros in them
 
 
 @cache
@@ -88,12 +89,6 @@ def children(cursor: Cursor) -> list[Cursor]:
     return list(cursor.get_children())
 
 
-@lru_cache(maxsize=2)  # of a file, and of the same edited: tens of thousands of macros are among them
-def outermost(unit: Any) -> list[Cursor]:
-    """What stands in nothing else, of all files."""
-    return children(unit.cursor)
-
-
 def walk(cursor: Cursor, *kinds: str) -> Iterator[Cursor]:
     """The cursor and all that is below it, in the order of the text; of these kinds, where some are named."""
     rest = [cursor]
@@ -130,9 +125,6 @@ def number(cursor: Cursor) -> int | None:
         return int(library.clang_EvalResult_getAsLongLong(result)) if is_int else None
     finally:
         library.clang_EvalResult_dispose(result)
-
-
-_get_path = lru_cache(Path)
 
 
 @dataclass
@@ -174,17 +166,13 @@ class CudaSource:
     def is_here(self, cursor: Any) -> bool:
         """Whether it, a cursor or a message, stands in this file, and not in one that it includes."""
         file = cursor.location.file
-        return file is not None and _get_path(file.name) == self.path
-
-    @cached_property
-    def outermost(self) -> list[Cursor]:
-        """What stands in this file, and in nothing else there."""
-        return [c for c in outermost(self.unit) if self.is_here(c)]
+        return file is not None and _named(file.name) == self.path
 
     @cached_property
     def macros(self) -> tuple[Span, ...]:
         """Where macros are expanded in this file."""
-        return tuple(span(c) for c in self.outermost if kind(c) == "MACRO_INSTANTIATION")
+        found = (c for c in children(self.unit.cursor) if kind(c) == "MACRO_INSTANTIATION")
+        return tuple(span(c) for c in found if self.is_here(c))
 
     def macro_around(self, place: Span) -> Span | None:
         """The expansion that wrote what is at the place: one that begins there. What is behind a macro's name is an
@@ -202,14 +190,14 @@ class CudaSource:
     def declarations(self) -> list[Cursor]:
         """The functions that this file defines or announces."""
 
-        def walk_within(cursors: list[Cursor]) -> Iterator[Cursor]:
-            for cursor in cursors:
+        def walk_within(parent: Cursor) -> Iterator[Cursor]:
+            for cursor in children(parent):
                 if kind(cursor) in ("LINKAGE_SPEC", "NAMESPACE", "UNEXPOSED_DECL"):
-                    yield from walk_within(children(cursor))
+                    yield from walk_within(cursor)
                 elif kind(cursor) in ("FUNCTION_DECL", "FUNCTION_TEMPLATE") and self.is_here(cursor):
                     yield cursor
 
-        return list(walk_within(outermost(self.unit)))
+        return list(walk_within(self.unit.cursor))
 
     @cached_property
     def kernels(self) -> dict[str, Cursor]:

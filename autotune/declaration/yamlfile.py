@@ -7,8 +7,9 @@ what is wrong, what is allowed.
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cache, lru_cache
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,6 @@ import yaml
 from autotune.errors import AutotuneError, explained, suggestion
 from autotune.files import plain_file
 
-__all__ = [
-    "build",
-    "check",
-    "editor_line",
-    "explain",
-    "fault",
-    "nodes",
-    "read",
-    "schema_file",
-    "unknown_keys",
-]
-
-
 _LARGEST = 4 << 20  # bytes; a hundred times any real file, small enough to parse in seconds
 _DEEPEST = 20
 _MOST_NODES = 200_000
@@ -37,10 +25,7 @@ _TOO_MUCH = f"nested deeper than {_DEEPEST} levels, or more than {_MOST_NODES} i
 
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's where it is there
-_RESOLVER: Any = yaml.resolver.Resolver()
-_CONSTRUCTOR: Any = yaml.constructor.SafeConstructor()
-_BEGINS = {yaml.MappingStartEvent: dict, yaml.SequenceStartEvent: list}
-_ENDS = {yaml.MappingEndEvent, yaml.SequenceEndEvent}
+_WORDS: Any = yaml.SafeLoader("")
 
 
 def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
@@ -53,7 +38,7 @@ def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
             f"{path} is larger than {_LARGEST} bytes: not a file that autotune wrote; delete it or name another"
         )
     try:
-        content = build(raw.decode())
+        content = parse(raw.decode())
     except UnicodeDecodeError:
         raise error(f"{path} is not UTF-8 text") from None
     except (yaml.YAMLError, RecursionError, ValueError) as problem:
@@ -86,72 +71,51 @@ def nodes(path: Path) -> yaml.Node:
     return root
 
 
-def _events(text: str) -> Iterator[Any]:
-    """Yield what the parser finds. Refuse what must not be built: deep nesting, aliases (a few nested ones expand to
-    billions of items), tags (each has a constructor with failures of its own)."""
-    depth = nodes = documents = 0
-    event: Any
-    for event in yaml.parse(text, Loader=_Base):
-        kind, problem = type(event), ""
-        depth += (kind in _BEGINS) - (kind in _ENDS)
-        nodes += kind in _BEGINS or kind is yaml.ScalarEvent
-        documents += kind is yaml.DocumentStartEvent
-        if kind is yaml.AliasEvent:
-            problem = "aliases (*name) are not allowed"
-        elif getattr(event, "tag", None) is not None:
-            problem = f"tags ({event.tag}) are not allowed"
-        elif depth > _DEEPEST or nodes > _MOST_NODES:
-            problem = _TOO_MUCH
-        elif documents > 1:
-            problem = "another document"
-        if problem:
-            raise yaml.constructor.ConstructorError(None, None, problem, event.start_mark)
-        yield event
+def parse(text: str) -> Any:
+    """Make what ``text`` says. Raises YAMLError, ValueError; for a repeated key too (PyYAML keeps the last one)."""
+    made: list[Any] = []
+    for event in (events := yaml.parse(text, Loader=_Base)):
+        if made and isinstance(event, yaml.DocumentStartEvent):
+            raise yaml.composer.ComposerError(None, None, "another document", event.start_mark)  # type: ignore[arg-type]
+        if isinstance(event, yaml.NodeEvent):
+            made.append(_make(event, events, count(1), 0))
+    return made[0] if made else None
 
 
-def build(text: str) -> Any:
-    """Make what ``text`` says. Raises YAMLError or ValueError; also for a repeated key, of which PyYAML silently keeps
-    the last."""
-    document: list[Any] = []
-    within: list[tuple[Any, list[Any]]] = [(document, [])]  # each with the key that waits for its value
-    problem = None
-    for event in _events(text):
-        kind = type(event)
-        if kind in _ENDS:
-            within.pop()
-        elif kind in _BEGINS or kind is yaml.ScalarEvent:
-            is_word = kind is yaml.ScalarEvent
-            value = (
-                _BEGINS[kind]()
-                if not is_word
-                else _resolve(event.value)
-                if event.implicit[0]
-                else event.value
-            )
-            into, key = within[-1]
-            if isinstance(into, list):
-                into.append(value)
-            elif key:
-                into[key.pop()] = value
-            else:
-                key.append(value if is_word else None)
-                if not is_word or value in into:
-                    what = f"key {value!r} appears twice" if is_word else "a key must be a plain word"
-                    problem = problem or yaml.constructor.ConstructorError(None, None, what, event.start_mark)
-            if not is_word:
-                within.append((value, []))
+def _make(begin: Any, events: Iterator[Any], nodes: Iterator[int], depth: int) -> Any:
+    """What begins there; its rest is taken from ``events``. Refuse what must not be built: deep nesting, aliases (a few
+    nested ones expand to billions of items), tags (each has a constructor with failures of its own)."""
+    problem, is_word = "", isinstance(begin, yaml.ScalarEvent)
+    if isinstance(begin, yaml.AliasEvent):
+        problem = "aliases (*name) are not allowed"
+    elif begin.tag is not None:
+        problem = f"tags ({begin.tag}) are not allowed"
+    elif next(nodes) > _MOST_NODES or depth + (not is_word) > _DEEPEST:
+        problem = _TOO_MUCH
     if problem:
-        raise problem
-    return document[0] if document else None
+        raise yaml.constructor.ConstructorError(None, None, problem, begin.start_mark)
+    if is_word:
+        return _resolve(begin.value) if begin.implicit[0] else begin.value
+    inner = takewhile(lambda event: not isinstance(event, yaml.CollectionEndEvent), events)
+    if isinstance(begin, yaml.SequenceStartEvent):
+        return [_make(event, events, nodes, depth + 1) for event in inner]
+    made: dict[Any, Any] = {}
+    for event in inner:
+        key = _make(event, events, nodes, depth + 1)
+        if not isinstance(event, yaml.ScalarEvent) or key in made:
+            what = f"key {key!r} appears twice" if isinstance(key, Hashable) else "a key must be a plain word"
+            raise yaml.constructor.ConstructorError(None, None, what, event.start_mark)
+        made[key] = _make(next(events), events, nodes, depth + 1)
+    return made
 
 
 @lru_cache(maxsize=4096)  # keys, and most values, come again and again
 def _resolve(word: str) -> Any:
     """What a word without quotes is: itself, a number, a truth, a date, nothing."""
-    tag = _RESOLVER.resolve(yaml.ScalarNode, word, (True, False))
-    if tag not in _CONSTRUCTOR.yaml_constructors:  # << and = are words
+    tag = _WORDS.resolve(yaml.ScalarNode, word, (True, False))
+    if tag not in _WORDS.yaml_constructors:  # << and = are words
         return word
-    return _CONSTRUCTOR.construct_document(yaml.ScalarNode(tag, word))
+    return _WORDS.construct_document(yaml.ScalarNode(tag, word))
 
 
 @cache
