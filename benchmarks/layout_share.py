@@ -12,6 +12,7 @@ on the many inputs of a family that ``selection_sweep.py`` swept.
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ SWEEPS = {  # the fullest recorded sweep of each family
 }
 
 
+@cache
 def family_of(name: str) -> Family:
     """The family that ships under this name, or the example."""
     folder = ROOT / "examples" / name

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 from result_files import RESULTS, read_frame
+
+from autotune.declaration import yamlfile
+from autotune.errors import PolicyFileError
 
 ROOT = Path(__file__).parents[1]
 
@@ -62,10 +64,11 @@ def shortest(frame: pd.DataFrame, **wanted: Any) -> float:
     return float(rows(frame, **wanted)["time_ms"].min())
 
 
+@cache
 def entries(family: str) -> dict[str, Any]:
     """The entries of the family's policy file that ships for an H200, by name."""
     file = ROOT / "policies" / family / "nvidia-h200.yaml"
-    found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))["entries"]
+    found: dict[str, Any] = yamlfile.read(file, PolicyFileError)["entries"]
     return found
 
 

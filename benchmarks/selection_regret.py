@@ -25,6 +25,7 @@ import argparse
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -35,6 +36,7 @@ from autotune.files import find_bundled
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
 from autotune.policy import (
+    Entry,
     Policies,
     PolicyFile,
     candidates,
@@ -63,12 +65,20 @@ def studies_of(path: Path, policies: Path) -> list[Study]:
     return [_study(*key, group, policies) for key, group in rows.items()]
 
 
+_family = cache(load_family)  # many studies are of one
+
+
+@cache
+def _entries(known: Path) -> Mapping[str, Entry]:
+    return read_policy_file(known).entries if known.is_file() else {}
+
+
 def _study(
     family_name: str, device: str, workload: str, rows: Sequence[Mapping[str, str]], policies: Path
 ) -> Study:
-    family = load_family(family_name)
+    family = _family(family_name)
     known = policies / file_name(family_name, device)
-    entries = read_policy_file(known).entries if known.is_file() else {}
+    entries = _entries(known)
     first = rows[0]
     named = [n for n in (*family.extents, *family.scalars) if first.get(n)]
     features = {n: float(first[n]) if "." in first[n] else int(first[n]) for n in named}
@@ -133,7 +143,7 @@ def ours(family: Family, policies: PolicyFile, asked: Study) -> list[Configurati
 
 def nearest_volume(others: Sequence[Study], asked: Study) -> list[Configuration]:
     def size(study: Study) -> float:
-        extents = load_family(study.family).extents
+        extents = _family(study.family).extents
         return float(math.prod(n for name, n in study.about.features.items() if name in extents))
 
     target = size(asked)

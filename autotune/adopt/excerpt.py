@@ -251,9 +251,10 @@ class Excerpt:
     def _unlink(self, text: Text) -> None:
         """``extern "C"`` cannot hold a template."""
         for cursor in children(self.source.unit.cursor):
+            if kind(cursor) != "LINKAGE_SPEC" or not self._holds(cursor):
+                continue
             begin, end = span(cursor)
-            head = re.match(rb'extern\s*"C"\s*(\{?)', self.source.content[begin:end])
-            if kind(cursor) == "LINKAGE_SPEC" and self._holds(cursor) and head:
+            if head := re.match(rb'extern\s*"C"\s*(\{?)', self.source.content[begin:end]):
                 text.replace((begin, begin + head.end()), "")
                 if head[1]:
                     text.replace((end - 1, end), "")

@@ -60,7 +60,8 @@ class Invariants:
         if not called or not called <= {"min", "max"} or not re.fullmatch(r"[\w\s+*(),-]+", index):
             return index
         source = self.text.source
-        loops = [c for c in walk(self.function.body, "FOR_STMT") if _is_inside(place, span(children(c)[-1]))]
+        bodies = ((c, span(children(c)[-1])) for c in walk(self.function.body, "FOR_STMT"))
+        loops = [c for c, body in bodies if body[0] <= place[0] and place[1] <= body[1]]
         if not loops or source.macro_around(place):
             return index
         loop, first = span(loops[-1]), children(loops[-1])[0]
@@ -80,10 +81,6 @@ class Invariants:
             added = [f", {name} = {text}" for (of, text), name in self.names.items() if of == loop]
             self.text.replace((end, end), "".join(added))
         return self.names[loop, index]
-
-
-def _is_inside(place: Span, of: Span) -> bool:
-    return of[0] <= place[0] and place[1] <= of[1]
 
 
 def rewrite_accesses(

@@ -26,6 +26,7 @@ _UNARY = ("", "p++", "p--", "++", "--", "&", "*", "+", "-", "~", "!")
 
 Cursor = Any  # clang.cindex.Cursor: the wheel has no types, and it is imported when a kernel is read
 Span = tuple[int, int]
+_named = cache(Path)  # of few files, and of tens of thousands of macros in them
 
 
 @cache
@@ -165,7 +166,7 @@ class CudaSource:
     def is_here(self, cursor: Any) -> bool:
         """Whether it, a cursor or a message, stands in this file, and not in one that it includes."""
         file = cursor.location.file
-        return file is not None and Path(file.name) == self.path
+        return file is not None and _named(file.name) == self.path
 
     @cached_property
     def macros(self) -> tuple[Span, ...]:

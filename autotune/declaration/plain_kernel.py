@@ -94,9 +94,8 @@ class Kernel:
         texts["family.yaml"] = yaml.safe_dump(
             _to_plain(content), sort_keys=False, allow_unicode=True, width=110
         )
-        yamlfile.check(
-            yaml.safe_load(texts["family.yaml"]), "family", Path(f"autotune.Kernel({name!r})"), FamilyError
-        )
+        told, where = yamlfile.parse(texts["family.yaml"]), Path(f"autotune.Kernel({name!r})")
+        yamlfile.check(told, "family", where, FamilyError)
         self.name = name
         self.folder = keep_files(content["family"], texts)
         self._files = tuple(texts)

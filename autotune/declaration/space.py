@@ -6,8 +6,9 @@ A sweep tries what is explored; a policy file, a call or ``--set`` may name what
 rule as soon as its names are bound, so a space of a million combinations with few survivors is cheap.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -241,9 +242,8 @@ class Space:
         order, leaving a branch as soon as a rule fails; until ``steps`` are spent."""
         order, choices = [p.name for p in self.policies], values or {p.name: p.values for p in self.policies}
         known = [c.require for c in self.rules if c.require.names <= set(order)]
-        due = [
-            [r for r in known if max(map(order.index, r.names), default=0) == i] for i in range(len(order))
-        ]
+        last = {r: max(map(order.index, r.names), default=0) for r in known}
+        due = [[_remember(r) for r in known if last[r] == i] for i in range(len(order))]
         chosen: dict[str, PolicyValue] = {}
 
         def descend(depth: int) -> Iterator[Configuration]:
@@ -254,7 +254,7 @@ class Space:
                 if steps is not None and not steps.take():
                     return
                 chosen[order[depth]] = value
-                if all(require.evaluate(chosen) for require in due[depth]):
+                if all(holds(chosen) for holds in due[depth]):
                     yield from descend(depth + 1)
             chosen.pop(order[depth], None)
 
@@ -297,6 +297,15 @@ class Space:
                     f"preset {name!r}: no configuration is left: every combination breaks a constraint ({reasons})"
                     f"{'; explore: all takes what is possible' if self.explore else ''}"
                 )
+
+
+def _remember(require: Expression) -> Callable[[Mapping[str, PolicyValue]], Any]:
+    """What tells whether ``require`` holds: it reads few policies, whose values come together again and again."""
+    names = tuple(require.names)
+    evaluate = lru_cache(maxsize=4096)(
+        lambda *values: require.evaluate(dict(zip(names, values, strict=True)))
+    )
+    return lambda chosen: evaluate(*map(chosen.__getitem__, names))
 
 
 def _find_broken(rules: Iterable[Constraint], names: Mapping[str, Any]) -> str:

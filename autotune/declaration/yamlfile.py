@@ -7,8 +7,9 @@ what is wrong, what is allowed.
 import json
 import math
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Hashable, Iterator, Mapping
+from functools import cache, lru_cache
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,6 @@ import yaml
 from autotune.errors import AutotuneError, explained, suggestion
 from autotune.files import plain_file
 
-__all__ = ["check", "editor_line", "explain", "fault", "nodes", "read", "schema_file", "unknown_keys"]
-
-
 _LARGEST = 4 << 20  # bytes; a hundred times any real file, small enough to parse in seconds
 _DEEPEST = 20
 _MOST_NODES = 200_000
@@ -27,25 +25,7 @@ _TOO_MUCH = f"nested deeper than {_DEEPEST} levels, or more than {_MOST_NODES} i
 
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's where it is there
-
-
-class _Loader(_Base):  # type: ignore[misc]
-    """SafeLoader that refuses a repeated key (PyYAML keeps the last one silently)."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen = set()
-        for key, _ in node.value:
-            name = self.construct_object(key, deep=True)
-            if isinstance(name, (dict, list)):
-                raise yaml.constructor.ConstructorError(
-                    None, None, "a key must be a plain word", key.start_mark
-                )
-            if name in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {name!r} appears twice", key.start_mark
-                )
-            seen.add(name)
-        return super().construct_mapping(node, deep)
+_WORDS: Any = yaml.SafeLoader("")
 
 
 def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
@@ -58,9 +38,7 @@ def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
             f"{path} is larger than {_LARGEST} bytes: not a file that autotune wrote; delete it or name another"
         )
     try:
-        text = raw.decode()
-        _screen(text)
-        content = yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a SafeLoader
+        content = parse(raw.decode())
     except UnicodeDecodeError:
         raise error(f"{path} is not UTF-8 text") from None
     except (yaml.YAMLError, RecursionError, ValueError) as problem:
@@ -93,23 +71,51 @@ def nodes(path: Path) -> yaml.Node:
     return root
 
 
-def _screen(text: str) -> None:
-    """Refuse what must not be built: nesting (libyaml composes recursively and overruns the stack), aliases (a few
+def parse(text: str) -> Any:
+    """Make what ``text`` says. Raises YAMLError, ValueError; for a repeated key too (PyYAML keeps the last one)."""
+    made: list[Any] = []
+    for event in (events := yaml.parse(text, Loader=_Base)):
+        if made and isinstance(event, yaml.DocumentStartEvent):
+            raise yaml.composer.ComposerError(None, None, "another document", event.start_mark)  # type: ignore[arg-type]
+        if isinstance(event, yaml.NodeEvent):
+            made.append(_make(event, events, count(1), 0))
+    return made[0] if made else None
+
+
+def _make(begin: Any, events: Iterator[Any], nodes: Iterator[int], depth: int) -> Any:
+    """What begins there; its rest is taken from ``events``. Refuse what must not be built: deep nesting, aliases (a few
     nested ones expand to billions of items), tags (each has a constructor with failures of its own)."""
-    depth = nodes = 0
-    event: Any
-    for event in yaml.parse(text, Loader=_Base):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        nodes += isinstance(event, yaml.NodeEvent)
-        problem = ""
-        if isinstance(event, yaml.AliasEvent):
-            problem = "aliases (*name) are not allowed"
-        elif getattr(event, "tag", None) is not None:
-            problem = f"tags ({event.tag}) are not allowed"
-        elif depth > _DEEPEST or nodes > _MOST_NODES:
-            problem = _TOO_MUCH
-        if problem:
-            raise yaml.constructor.ConstructorError(None, None, problem, event.start_mark)
+    problem, is_word = "", isinstance(begin, yaml.ScalarEvent)
+    if isinstance(begin, yaml.AliasEvent):
+        problem = "aliases (*name) are not allowed"
+    elif begin.tag is not None:
+        problem = f"tags ({begin.tag}) are not allowed"
+    elif next(nodes) > _MOST_NODES or depth + (not is_word) > _DEEPEST:
+        problem = _TOO_MUCH
+    if problem:
+        raise yaml.constructor.ConstructorError(None, None, problem, begin.start_mark)
+    if is_word:
+        return _resolve(begin.value) if begin.implicit[0] else begin.value
+    inner = takewhile(lambda event: not isinstance(event, yaml.CollectionEndEvent), events)
+    if isinstance(begin, yaml.SequenceStartEvent):
+        return [_make(event, events, nodes, depth + 1) for event in inner]
+    made: dict[Any, Any] = {}
+    for event in inner:
+        key = _make(event, events, nodes, depth + 1)
+        if not isinstance(event, yaml.ScalarEvent) or key in made:
+            what = f"key {key!r} appears twice" if isinstance(key, Hashable) else "a key must be a plain word"
+            raise yaml.constructor.ConstructorError(None, None, what, event.start_mark)
+        made[key] = _make(next(events), events, nodes, depth + 1)
+    return made
+
+
+@lru_cache(maxsize=4096)  # keys, and most values, come again and again
+def _resolve(word: str) -> Any:
+    """What a word without quotes is: itself, a number, a truth, a date, nothing."""
+    tag = _WORDS.resolve(yaml.ScalarNode, word, (True, False))
+    if tag not in _WORDS.yaml_constructors:  # << and = are words
+        return word
+    return _WORDS.construct_document(yaml.ScalarNode(tag, word))
 
 
 @cache
@@ -146,11 +152,11 @@ def _fault(value: Any, rules: Mapping[str, Any], shared: Mapping[str, Any], plac
         is_boolean is (kind == "boolean") and isinstance(value, _KINDS[kind]) for kind in kinds
     ):
         return f"{where} is {value!r:.40}, not of type {' or '.join(kinds)}"
-    if value not in rules.get("enum", [value]) or (is_boolean and "enum" in rules):
+    if "enum" in rules and (is_boolean or value not in rules["enum"]):
         return f"{where} is {value!r:.40}, not one of {rules['enum']}"
     if "oneOf" in rules and sum(not _fault(value, each, shared, place) for each in rules["oneOf"]) != 1:
         return f"{where} has none, or more than one, of the forms that it may have"
-    if isinstance(value, str) and not re.search(rules.get("pattern", ""), value):
+    if isinstance(value, str) and "pattern" in rules and not re.search(rules["pattern"], value):
         return f"{where} is {value!r:.40}, not of the form {rules['pattern']}"
     if kinds and isinstance(value, (int, float)) and not is_boolean:
         least, above = rules.get("minimum", -LARGEST), rules.get("exclusiveMinimum", -math.inf)

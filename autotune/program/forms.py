@@ -14,11 +14,6 @@ from autotune.compile import Variant
 from autotune.layout import Data, Field, Layout
 
 
-def _record(data: Data) -> str:
-    """What a record is called where no kernel's source has a name for it."""
-    return f"Record_{hashlib.sha256(repr(data.dtype).encode()).hexdigest()[:8]}"
-
-
 @dataclass(frozen=True)
 class Form:
     """``layout`` is that of an array of no family, in global memory."""
@@ -36,7 +31,8 @@ class Form:
         more |= {"low": data.low, "high": data.high} if layout.scales else {}
         neutral = Data(
             name="array", role="output", fields=tuple(Field(f.name, f.type) for f in data.fields),
-            shape=tuple(f"n{at}" for at in range(len(shape))), record=_record(data) if data.record else "",
+            shape=tuple(f"n{at}" for at in range(len(shape))),
+            record=f"Record_{hashlib.sha256(repr(data.dtype).encode()).hexdigest()[:8]}" if data.record else "",
             packed=f"n{data.shape.index(data.packed)}" if layout.packing else "", index_bits=64 if is_wide else 32,
             **more,
         )  # fmt: skip

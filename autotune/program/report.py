@@ -81,7 +81,10 @@ def stories(problem: Problem, picks: Mapping[str, Choice], data: Mapping[str, Da
     for array, kind in data.items():
         steps, forms = [], dict[str, None]()
         for step, choice in picks.items():
-            has, wanted = (_forms(one, array, kind) for one in (choice, fastest[step]))
+            has, wanted = (
+                [*dict.fromkeys(form.text(kind) for name, form in one.of.stored if name == array)]
+                for one in (choice, fastest[step])
+            )
             forms |= dict.fromkeys(has)
             lost = choice.ms - fastest[step].ms
             if has and has == wanted:
@@ -99,11 +102,6 @@ def stories(problem: Problem, picks: Mapping[str, Choice], data: Mapping[str, Da
         element = f"{kind.record or kind.fields[0].type} [{', '.join(kind.shape)}]"
         lines[array] = [f"{array} ({element}): {' and '.join(forms)}", *steps, *copies]
     return lines
-
-
-def _forms(choice: Choice, array: str, kind: Data) -> list[str]:
-    """The forms in which a choice has the array, in words."""
-    return list(dict.fromkeys(form.text(kind) for name, form in choice.of.stored if name == array))
 
 
 def format_report(told: Mapping[str, list[str]]) -> str:

@@ -83,7 +83,7 @@ def requests_by_array(trace: Trace, cache_bytes: float) -> tuple[Requests, tuple
     shared = _select_shared(accesses[~is_array])
     own = accesses[is_array]
     own = own[np.array([bool(memory) for memory in memories] or [False])[own["array"]]] if len(own) else own
-    warps = len(np.unique(_warps(accesses)))
+    warps = len(np.unique(_threads(accesses) // WARP))
     if not warps:
         return Requests(), ()
     count, passes = _passes(shared)
@@ -217,10 +217,6 @@ def _passes(shared: Accesses) -> tuple[int, float]:
 def _threads(accesses: Accesses) -> NDArray[np.int64]:
     threads: NDArray[np.int64] = accesses["block"].astype(np.int64) << 12 | accesses["thread"]
     return threads
-
-
-def _warps(accesses: Accesses) -> NDArray[np.int64]:
-    return _threads(accesses) // WARP
 
 
 def _group_requests(accesses: Accesses) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:

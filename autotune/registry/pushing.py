@@ -10,7 +10,7 @@ from pathlib import Path
 from autotune.declaration import Family, load_family, workloads
 from autotune.errors import AutotuneError, PolicyFileError, StoreError, UnknownName, UsageError, explained
 from autotune.files import policy_folders, replace_file
-from autotune.policy import Entry, PolicyFile, file_of, read_policy_file
+from autotune.policy import PolicyFile, file_of, read_policy_file
 from autotune.registry.checking import check_file
 from autotune.registry.git import git
 from autotune.registry.index import MOST_BYTES, Index, Listing, index_path, list_file, read_index, read_listed
@@ -163,13 +163,8 @@ def _list_losses(source: FolderSource, family: Family, listing: Listing, new: Po
     for name, item in old.items():
         if name not in new.entries:
             yield f"entry {name} is only there"
-        elif _is_faster(item, new.entries[name]):
-            yield f"entry {name} takes {item.cost:.4g} there and {new.entries[name].cost:.4g} here"
-
-
-def _is_faster(one: Entry, other: Entry) -> bool:
-    """Beyond both intervals."""
-    return one.cost * (1 + one.cost_spread) < other.cost * (1 - other.cost_spread)
+        elif item.cost * (1 + item.cost_spread) < (own := new.entries[name]).cost * (1 - own.cost_spread):
+            yield f"entry {name} takes {item.cost:.4g} there and {own.cost:.4g} here"
 
 
 def _put(path: Path, content: bytes) -> None:

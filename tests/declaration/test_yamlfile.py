@@ -30,6 +30,17 @@ def test_read(file: Path) -> None:
     assert yamlfile.read(file, FamilyError) == {"a": 1, "b": ["x", 2.5, True, None], "c": {"d": "é"}}
 
 
+def test_words_are_what_pyyaml_makes_of_them(file: Path) -> None:
+    words = "0x1f 017 1_000 1:30 1e3 1.0e+3 -.5 .inf yes Off ~ Null 2020-01-01 2020-01-01T10:00:00Z a-b 1.2.3"
+    plain, quoted = ", ".join(words.split()), ", ".join(f"'{word}'" for word in words.split())
+    text = f"plain: [{plain}]\nquoted: [{quoted}]\n1: {{2.5: a, true: [], ~: {{}}, 2020-01-01: ''}}\n"
+    text += "folded: >\n  two\n  lines\nkept: |\n  two\n  lines\n"
+    file.write_text(text)
+    assert repr(yamlfile.read(file, FamilyError)) == repr(yaml.safe_load(text))
+    file.write_text("<<: {a: =}\n")  # words here, as in YAML 1.2
+    assert yamlfile.read(file, FamilyError) == {"<<": {"a": "="}}
+
+
 @pytest.mark.parametrize("error", [FamilyError, WorkloadError])
 def test_missing_raises_the_callers_error(file: Path, error: type[AutotuneError]) -> None:
     with pytest.raises(error, match=rf"^cannot read {file}: No such file or directory$"):

@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 from types import SimpleNamespace
@@ -70,7 +69,7 @@ def test_every_table_that_a_script_makes_is_in_one_place() -> None:
     texts = [path.read_text(encoding="utf-8") for path in PAGES.values()]
     placed = sorted(place for text in texts for place in pages.TABLE.findall(text))
     scripts = {script for script, _ in placed}
-    assert placed == sorted((s, name) for s in scripts for name in import_module(s).tables())
+    assert placed == sorted((s, name) for s in scripts for name in pages._tables(s))
 
 
 def test_only_what_is_between_the_marks_of_a_table_is_rewritten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,9 +171,8 @@ def mapping_is_one_to_one(case: Case) -> None:
         facts.show(same, "two indices are two elements")
 
 
-def parts_are_inside_and_apart(layout: Layout) -> None:
+def parts_are_inside_and_apart(case: Case) -> None:
     """Parts of elements, of all members of a group, are texels of their own, and inside. Elements are any number."""
-    case = Case.of(layout)
     layout, facts = case.layout, case.facts
     elements = facts.whole(case.grid.elements)
     count = facts.number("elements", 1)

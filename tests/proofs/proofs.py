@@ -48,12 +48,13 @@ def about_layouts(named: Sequence[tuple[str, Layout]]) -> Iterator[Proof]:
 def prove_layout(layout: Layout, module: Module, number: int) -> None:
     """Everything of one layout, whose functions in the module have that number. Raises Refuted."""
     try:
-        mapping_is_inside(Case.of(layout))
-        mapping_is_one_to_one(Case.of(layout))
-        parts_are_inside_and_apart(layout)
+        case = Case.of(layout)
+        for claim in (mapping_is_inside, mapping_is_one_to_one, parts_are_inside_and_apart):
+            with case.facts.supposing():
+                claim(case)
         if layout.is_plane:
             plane_is_one_to_one(layout)
-        addresses(Case.of(layout), module, number)
+        addresses(case, module, number)
         if (
             not layout.curve or layout.curve.side or layout.mapping.curve.chosen == 1
         ):  # the host makes one of any side

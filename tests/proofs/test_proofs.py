@@ -181,9 +181,9 @@ def test_a_room_that_is_too_small_is_found() -> None:
             return self.grid(shape).elements * self.parts  # without what the last run has more
 
     right = laid(record("Three"), records="aosoa4")
-    parts_are_inside_and_apart(right)
+    parts_are_inside_and_apart(Case.of(right))
     with pytest.raises(Refuted, match="is inside"):
-        parts_are_inside_and_apart(Small(data=right.data, records=right.records))
+        parts_are_inside_and_apart(Case.of(Small(data=right.data, records=right.records)))
 
 
 def test_a_host_that_moves_elsewhere_is_found() -> None:

@@ -8,8 +8,10 @@ from export_family import write_policies, write_shifted
 
 from autotune.cli.commands import main
 from autotune.declaration import family as families
+from autotune.declaration import yamlfile
 from autotune.declaration.family import Family
 from autotune.declaration.space import PolicyValue
+from autotune.errors import PolicyFileError
 from autotune.files import find_bundled
 from autotune.layout.digest import layouts_digest
 
@@ -41,7 +43,7 @@ def shipped(name: str, workload: str, root: Path, **chosen: PolicyValue) -> Expo
     """The export of the shipped policy file, taken for one that was measured with the sources of now; ``workload`` was
     won by control with the policies in ``chosen`` where there are any."""
     family = families.load_family(name)
-    content = yaml.safe_load((find_bundled("policies") / name / "nvidia-h200.yaml").read_text())
+    content = yamlfile.read(find_bundled("policies") / name / "nvidia-h200.yaml", PolicyFileError)
     for item in content["entries"].values():
         item["source_digest"], item["layouts_digest"] = family.source_digest, layouts_digest()
         item["space_digest"] = family.space_digest
