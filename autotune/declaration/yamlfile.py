@@ -115,7 +115,7 @@ def _resolve(word: str) -> Any:
     tag = _WORDS.resolve(yaml.ScalarNode, word, (True, False))
     if tag not in _WORDS.yaml_constructors:  # << and = are words
         return word
-    return _WORDS.construct_document(yaml.ScalarNode(tag, word))
+    return _WORDS.yaml_constructors[tag](_WORDS, yaml.ScalarNode(tag, word))
 
 
 @cache
