@@ -237,14 +237,9 @@ def with_members(places: Mapping[str, Sequence[int]], variant: Any) -> dict[str,
             found[name] = [first, size]
             continue
         layout = variant.layouts[name]
-        index = layout.data.index_bits // 8
-        rank = len(layout.data.shape)
-        known = getattr(layout, "known", None)
-        if known and getattr(known, "are_passed", False):
-            known = None
-        numbers = {"extents": (4, known.extents if known else (0,) * rank)}
-        numbers["strides"] = index, known.strides if known else (0,) * rank
-        numbers["part_stride"] = index, (known.part_stride if known else 0,)
+        index, known = layout.data.index_bits // 8, layout.known
+        numbers = {"extents": (4, known.extents), "strides": (index, known.strides)}
+        numbers["part_stride"] = index, (known.part_stride,)
         found[f"{name}.handle"], at = [first, 8], first + 8
         for member, (each, constants) in numbers.items():
             for axis, constant in enumerate(constants):
