@@ -100,15 +100,15 @@ class Facts:
             return claim
         key = claim.get_id()
         if key not in self._answers:
-            self._answers[key] = claim, self._denied(claim) == z3.unsat
+            self._answers[key] = claim, self._denied(claim)[0] == z3.unsat
         return self._answers[key][1]
 
     def show(self, claim: Any, what: str) -> None:
         """Raise Refuted unless the claim follows."""
-        models: list[Any] = []
-        if self._denied(z3.BoolVal(claim) if isinstance(claim, bool) else claim, models) == z3.unsat:
+        claim = z3.BoolVal(claim) if isinstance(claim, bool) else claim
+        answer, found = self._denied(claim, wants_numbers=True)
+        if answer == z3.unsat:
             return
-        found = next(iter(models), None)
         if found is None:
             raise Refuted(f"{what}: not shown in {SECONDS} s")
         named = sorted((str(each), str(found[each])) for each in found.decls() if each.arity() == 0)
@@ -116,12 +116,11 @@ class Facts:
 
     def example(self, number: "Whole") -> int | None:
         """One value that the number can have."""
-        models: list[Any] = []
-        self._denied(z3.BoolVal(False), models)
-        return int(models[0].eval(number.term, model_completion=True).as_long()) if models else None
+        _, found = self._denied(z3.BoolVal(False), wants_numbers=True)
+        return found and int(found.eval(number.term, model_completion=True).as_long())
 
-    def _denied(self, claim: Any, models: list[Any] | None = None) -> Any:
-        """Whether what is known and the opposite of a claim go together; ``models`` gets numbers for which they do."""
+    def _denied(self, claim: Any, wants_numbers: bool = False) -> tuple[Any, Any]:
+        """Whether what is known and the opposite of a claim go together, and numbers for which they do."""
         self.asked += 1
         self._solver.push()
         self._solver.add(z3.Not(claim))
@@ -131,10 +130,9 @@ class Facts:
             solver.set("timeout", 1000 * SECONDS)
             solver.add(*self._solver.assertions())
             answer = solver.check()
-        if models is not None and answer == z3.sat:
-            models.append(solver.model())
+        found = solver.model() if wants_numbers and answer == z3.sat else None
         self._solver.pop()
-        return answer
+        return answer, found
 
     # -- what arithmetic adds ---------------------------------------------------------------------------
 
