@@ -24,7 +24,7 @@ from selection_inputs import write as write_inputs
 
 from autotune.compile import KernelProfile, Variant
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
-from autotune.errors import FamilyError, UnknownName
+from autotune.errors import UnknownName
 from autotune.files import find_bundled
 from autotune.layout import layouts_digest
 from autotune.policy import feature_values
@@ -187,13 +187,11 @@ def blocks_of(
     family: Family, configuration: Configuration, kernel: str, numbers: Mapping[str, float], options: Mapping[str, Any]
 ) -> int:  # fmt: skip
     """Of the kernel's grid; 0 where it reads numbers of the compiled source or of other arrays, which no record has."""
-    variant = Variant.make(family, configuration, options)
-    try:
-        return math.prod(
-            variant.geometry(family.kernels[kernel], {**numbers, **options, **configuration}).grid
-        )
-    except FamilyError:
+    known = {**numbers, **options, **configuration}
+    if family.kernels[kernel].names - known.keys():
         return 0
+    variant = Variant.make(family, configuration, options)
+    return math.prod(variant.geometry(family.kernels[kernel], known).grid)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -4,7 +4,7 @@
     python benchmarks/selection_sweep.py allpairs lookup --drawn 6 --seed 61 --known round/taught.csv --out round
 
 The inputs are those of ``selection_inputs.py``: ``--drawn`` ones, which a rule is asked for, and then ``--spread``
-ones that are not ``--known``, which it is taught with; or ``--points`` of one family, named as their workloads are.
+ones that are not ``--known``, which it is taught with, and ``--points`` of one family, named as their workloads are.
 Each is swept on the ``--best`` configurations of earlier sweeps (the tables ``--known``), what the family's file in
 ``--policies`` names, and ``--others``. Without these two the first ``--whole`` inputs are swept on ``--most``
 configurations (of the family's presets below, and others; the whole space where it has at most 1,000), the rest on
@@ -199,19 +199,17 @@ def find_points(
     options: argparse.Namespace, name: str, known: Sequence[Mapping[str, int]]
 ) -> list[tuple[str, dict[str, int]]]:
     """What is to be swept, asked for or taught: no point of earlier sweeps, nor one that a table of --out has."""
-    numbers = RANGES[name].numbers
-    given = [
-        ("taught", dict(zip(numbers, map(int, text.split("-")), strict=True))) for text in options.points
-    ]
     tables = {kind: table_of(options, kind) for kind in ("asked", "taught")}
     done = {
         k: [p for p, _ in selection_record.read(t, only=name).get(name, [])]
         for k, t in tables.items()
         if t.exists()
     }
-    even = [p for p in spread(RANGES[name], len(known) + options.spread) if p not in known][: options.spread]
-    points = [("asked", point) for point in drawn(RANGES[name], options.drawn, options.seed)]
-    points += given or [("taught", point) for point in even]
+    range_ = RANGES[name]
+    even = [p for p in spread(range_, len(known) + options.spread) if p not in known][: options.spread]
+    even += [dict(zip(range_.numbers, map(int, text.split("-")), strict=True)) for text in options.points]
+    points = [("asked", point) for point in drawn(range_, options.drawn, options.seed)]
+    points += [("taught", point) for point in even]
     return [(kind, point) for kind, point in points if point not in done.get(kind, [])]
 
 
@@ -235,7 +233,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--drawn", type=int, default=0, help="inputs that a rule is asked for")
     parser.add_argument("--seed", type=int, default=0, help="of those, and of --others")
     parser.add_argument("--spread", type=int, default=0, help="inputs that a rule is taught with")
-    parser.add_argument("--points", nargs="+", default=[], help="these in place of --spread, as 110-7000")
+    parser.add_argument("--points", nargs="+", default=[], help="these are taught too, as 110-7000")
     parser.add_argument("--known", type=Path, nargs="+", default=[], help="tables of earlier sweeps")
     parser.add_argument("--policies", type=Path, help="folder of policy files that name configurations, too")
     parser.add_argument(

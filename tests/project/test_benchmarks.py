@@ -187,6 +187,10 @@ def test_inputs_that_selection_is_taught_with_and_asked_for_are_swept_once(
     selection_sweep.main(later)
     assert not capsys.readouterr().out
 
+    named = [*words, "--pool", str(tmp_path / "pool"), "--most", "2", "--points", "30", "--into", later[-1]]
+    selection_sweep.main(named)
+    assert list(read_policy_file(path).entries) == ["30", "87"]
+
     joined = tmp_path / "joined.csv.xz"
     selection_record.main([str(table), str(tmp_path / "asked.csv"), "--out", str(joined)])
     assert [point["n"] for point, _ in selection_record.read(joined)["cyclospectrum"]] == [314, 135]
