@@ -117,7 +117,7 @@ class Facts:
     def example(self, number: "Whole") -> int | None:
         """One value that the number can have."""
         _, found = self._denied(z3.BoolVal(False), wants_numbers=True)
-        return found and int(found.eval(number.term, model_completion=True).as_long())
+        return None if found is None else int(found.eval(number.term, model_completion=True).as_long())
 
     def _denied(self, claim: Any, wants_numbers: bool = False) -> tuple[Any, Any]:
         """Whether what is known and the opposite of a claim go together, and numbers for which they do."""
